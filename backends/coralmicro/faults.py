@@ -39,7 +39,7 @@ class LostAnswer(MicroFault):
         super().__init__(f"the answer to `{method}` did not come whole", why=why, fix=_SEE_SUPPLY)
 
 
-class Stalled(LostAnswer):
+class CallStalled(LostAnswer):
     """A connection on which the answer did not come, or not whole, in time."""
 
     status = "timeout"
@@ -55,7 +55,7 @@ class OtherFirmware(MicroFault):
         super().__init__("the board runs other firmware than EdgeBench's", why=found, fix=_FLASH_OURS)
 
 
-class BadAnswer(MicroFault):
+class BadReply(MicroFault):
     """What came is no answer to the call, or contradicts it or itself."""
 
     def __init__(self, method: str, why: str, fix: str = "") -> None:
@@ -112,7 +112,7 @@ class ModelRefused(Refused):
     status = "load_failed"
 
 
-class TooLarge(Refused):
+class ModelTooLarge(Refused):
     """What should be loaded does not fit; `data` says what does."""
 
     status = "out_of_memory"
@@ -122,7 +122,7 @@ NO_SUCH_METHOD = -32601
 BAD_PARAMS = -32602
 _KINDS: dict[int, tuple[type[Refused], str]] = {
     -32001: (NothingLoaded, "see that no other program loads the board; start the session again"),
-    -32002: (TooLarge, "take a smaller model, or fewer patches"),
+    -32002: (ModelTooLarge, "take a smaller model, or fewer patches"),
     -32003: (HashDiffers, "try another USB cable or port"),
     -32004: (ModelRefused, "take a model that its firmware has the operators and the arena for"),
     -32005: (Refused, "see that the model was compiled for the Edge TPU, and its supply holds"),
@@ -131,10 +131,10 @@ _OTHER_CODES = frozenset({-32700, -32600, NO_SUCH_METHOD, BAD_PARAMS, -32603, -3
 
 
 def refusal(method: str, code: int, message: str, data: str) -> MicroFault:
-    """The fault of an error code; BadAnswer for one that neither JSON-RPC nor EdgeBench has."""
+    """The fault of an error code; BadReply for one that neither JSON-RPC nor EdgeBench has."""
     if code in _KINDS:
         kind, fix = _KINDS[code]
         return kind(method, code, message, data, fix)
     if code in _OTHER_CODES:
         return Refused(method, code, message, data)
-    return BadAnswer(method, f"its error code {code} is unknown; its message: {message}")
+    return BadReply(method, f"its error code {code} is unknown; its message: {message}")

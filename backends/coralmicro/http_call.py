@@ -15,7 +15,7 @@ from typing import Any
 from edgebench.suggest import printable
 
 from .board_address import BoardAddress
-from .faults import BadAnswer, LostAnswer, NobodyAnswers, Stalled
+from .faults import BadReply, CallStalled, LostAnswer, NobodyAnswers
 
 PATH = "/jsonrpc"
 _OK = 200
@@ -127,7 +127,7 @@ def post(
         most_bytes: a longer answer is refused before it is read.
 
     Raises:
-        NobodyAnswers, Stalled, LostAnswer, BadAnswer: what came instead.
+        NobodyAnswers, CallStalled, LostAnswer, BadReply: what came instead.
     """
     end_s = time.monotonic() + limit_s
     with _connected(address, min(connect_s, limit_s)) as stream:
@@ -143,13 +143,13 @@ def post(
                 answer = _body(method, response, most_bytes)
             return answer, sent_ns, time.monotonic_ns()
         except TimeoutError:
-            raise Stalled(method, limit_s) from None
+            raise CallStalled(method, limit_s) from None
         except http.client.RemoteDisconnected:
             raise LostAnswer(method, "the connection was closed without an answer") from None
         except http.client.IncompleteRead:
             raise LostAnswer(method, "a chunk of it is missing") from None
         except (http.client.HTTPException, ValueError) as error:  # ValueError: a chunk's or a length's number
-            raise BadAnswer(method, f"it is no HTTP: {type(error).__name__}: {_words(error)}") from None
+            raise BadReply(method, f"it is no HTTP: {type(error).__name__}: {_words(error)}") from None
         except OSError as error:
             raise LostAnswer(method, _words(error)) from None
 
@@ -159,12 +159,12 @@ def _body(method: str, response: http.client.HTTPResponse, most_bytes: int) -> b
         words = printable(response.reason or "", _QUOTED_CHARACTERS)
         if place := response.headers.get("Location"):
             words = f"it points to {printable(place, _QUOTED_CHARACTERS)}; redirects are not followed"
-        raise BadAnswer(method, f"it has the HTTP status {response.status}: {words}")
+        raise BadReply(method, f"it has the HTTP status {response.status}: {words}")
     if response.length is not None and response.length > most_bytes:
-        raise BadAnswer(method, f"it announces {response.length:,} bytes, {most_bytes:,} are the most")
+        raise BadReply(method, f"it announces {response.length:,} bytes, {most_bytes:,} are the most")
     body = response.read(most_bytes + 1)
     if len(body) > most_bytes:
-        raise BadAnswer(method, f"it has more than {most_bytes:,} bytes, the most that an answer takes")
+        raise BadReply(method, f"it has more than {most_bytes:,} bytes, the most that an answer takes")
     if response.length:
         raise LostAnswer(method, f"{response.length:,} bytes are missing behind the first {len(body):,}")
     return body

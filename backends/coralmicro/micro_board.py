@@ -35,7 +35,7 @@ from .board_address import BoardAddress
 from .faults import (
     BAD_PARAMS,
     NO_SUCH_METHOD,
-    BadAnswer,
+    BadReply,
     BoardRestarted,
     HashDiffers,
     LostAnswer,
@@ -291,13 +291,13 @@ class RpcClient:
 
 
 def checked(method: str, result: object, kind: type[AnyAnswer]) -> AnyAnswer:
-    """A result as what it should be; BadAnswer with the first field that is not."""
+    """A result as what it should be; BadReply with the first field that is not."""
     try:
         return kind.model_validate(result)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "result"
-        raise BadAnswer(method, printable(f"{place}: {first['msg']}", _QUOTED_CHARACTERS)) from None
+        raise BadReply(method, printable(f"{place}: {first['msg']}", _QUOTED_CHARACTERS)) from None
 
 
 def _result(method: str, call_id: int, body: bytes) -> object:
@@ -308,17 +308,17 @@ def _result(method: str, call_id: int, body: bytes) -> object:
         if body.strip() and _CUT_JSON in str(error):
             raise LostAnswer(method, f"its JSON lacks its end: {error}") from None
         why = f"it is no JSON: {printable(error, _QUOTED_CHARACTERS)}; it begins {_quoted(body)}"
-        raise BadAnswer(method, why) from None
+        raise BadReply(method, why) from None
     if not isinstance(answer, dict) or answer.get("jsonrpc", "2.0") != "2.0":  # mjson leaves `jsonrpc` out
-        raise BadAnswer(method, f"it is no JSON-RPC, but {_quoted(body)}")
+        raise BadReply(method, f"it is no JSON-RPC, but {_quoted(body)}")
     if ("result" in answer) == ("error" in answer):
-        raise BadAnswer(method, f"it has not one of `result` and `error`: {_quoted(body)}")
+        raise BadReply(method, f"it has not one of `result` and `error`: {_quoted(body)}")
     fault = _error(method, answer["error"]) if "error" in answer else None
     came = answer.get("id")
     is_nobodys = came is None and getattr(fault, "code", None) in _WITHOUT_ID
     if (type(came) is not int or came != call_id) and not is_nobodys:
         why = f"it is that of another call: its id is {printable(json.dumps(came), 40)}, {call_id} was due"
-        raise BadAnswer(method, why)
+        raise BadReply(method, why)
     if fault is not None:
         raise fault
     return answer["result"]
@@ -329,7 +329,7 @@ def _error(method: str, error: object) -> MicroFault:
     try:
         known = _ErrorAnswer.model_validate(error)
     except ValidationError:
-        return BadAnswer(method, f"its error is {printable(json.dumps(error), _QUOTED_CHARACTERS)}")
+        return BadReply(method, f"its error is {printable(json.dumps(error), _QUOTED_CHARACTERS)}")
     has_data = "data" in known.model_fields_set
     data = printable(json.dumps(known.data), _QUOTED_CHARACTERS) if has_data else ""
     return refusal(method, known.code, printable(known.message, _QUOTED_CHARACTERS), data)
@@ -355,33 +355,33 @@ def base64_length(size_bytes: int) -> int:
 def _bytes_of(method: str, name: str, text: str, due_bytes: int) -> bytes:
     due_length = base64_length(due_bytes)
     if len(text) != due_length:
-        raise BadAnswer(method, f"{name}: {len(text):,} characters of base64, {due_length:,} were due")
+        raise BadReply(method, f"{name}: {len(text):,} characters of base64, {due_length:,} were due")
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
-        raise BadAnswer(method, f"{name}: no base64") from None
+        raise BadReply(method, f"{name}: no base64") from None
     if len(data) != due_bytes:
-        raise BadAnswer(method, f"{name}: {len(data):,} bytes, {due_bytes:,} were due")
+        raise BadReply(method, f"{name}: {len(data):,} bytes, {due_bytes:,} were due")
     return data
 
 
 def scores_of(method: str, answer: ScoresAnswer, n: int, model: ModelAnswer) -> Scores:
-    """Scores float32 [n, classes], by the output's scale and zero point; BadAnswer for anything else."""
+    """Scores float32 [n, classes], by the output's scale and zero point; BadReply for anything else."""
     if answer.n != n:
-        raise BadAnswer(method, f"n: {answer.n} patches, {n} were asked for")
+        raise BadReply(method, f"n: {answer.n} patches, {n} were asked for")
     dtype = model.output_dtype
     data = _bytes_of(method, "scores", answer.scores, n * model.classes * dtype.itemsize)
     scores: NDArray[Any] = np.frombuffer(data, dtype).reshape(n, model.classes)
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores).all(axis=1)))
-        raise BadAnswer(method, f"scores: those of patch {row} are not finite numbers")
+        raise BadReply(method, f"scores: those of patch {row} are not finite numbers")
     if model.output_type != "float32":
         scores = (scores.astype(np.float64) - model.output_zero_point) * model.output_scale
     return scores.astype(np.float32)
 
 
 def stamps_in_order(answer: RunAnswer, n: int, a_patch: int) -> list[int]:
-    """All stamps of a run from its start to its end, modulo 2^32 us; BadAnswer where one is before another.
+    """All stamps of a run from its start to its end, modulo 2^32 us; BadReply where one is before another.
 
     A run is shorter than a turn of the clock, so that each stamp is within the turn after its start.
     """
@@ -391,7 +391,7 @@ def stamps_in_order(answer: RunAnswer, n: int, a_patch: int) -> list[int]:
     if (steps < 0).any():
         patch = min(int((steps < 0).argmax()) // a_patch, n - 1)
         fix = "see that the firmware's clock counts microseconds, and that nothing sets it"
-        raise BadAnswer("run", f"stamps: those of patch {patch} run backwards", fix)
+        raise BadReply("run", f"stamps: those of patch {patch} run backwards", fix)
     return [int(stamp_us) for stamp_us in taken]
 
 
@@ -471,7 +471,7 @@ class MicroBoard:
 
         Raises:
             HashDiffers: twice.
-            ModelRefused, TooLarge: the board does not take it.
+            ModelRefused, ModelTooLarge: the board does not take it.
             BoardRestarted: the board lost what it had acknowledged.
             MicroFault: a call's, after MOST_ASKS where its answer was lost.
         """
@@ -487,7 +487,7 @@ class MicroBoard:
         if block == "model":
             held = self.describe().answer.held()[block]
             if held != sha256:
-                raise BadAnswer("describe", f"model: {held or 'none'}, where {sha256} was loaded whole")
+                raise BadReply("describe", f"model: {held or 'none'}, where {sha256} was loaded whole")
         self._loaded[block] = sha256
         return sent_bytes
 
@@ -546,7 +546,7 @@ class MicroBoard:
         piece_bytes = min(self.description.piece_bytes, MOST_PIECE_BYTES)
         first = held = self._ask_load(begin)
         if held > size:
-            raise BadAnswer("load", f"held: {held:,} bytes of a {block} of {size:,}")
+            raise BadReply("load", f"held: {held:,} bytes of a {block} of {size:,}")
         progress(held, size)
         while held < size:
             offset, held = held, min(held + piece_bytes, size)
@@ -576,7 +576,7 @@ class MicroBoard:
                     "or another program loads it, too"
                 ) from fault
             if got != held:
-                raise BadAnswer("load", f"held: {got:,} bytes behind a piece that ends at {held:,}")
+                raise BadReply("load", f"held: {got:,} bytes behind a piece that ends at {held:,}")
             progress(held, size)
         return size - first
 
@@ -630,7 +630,7 @@ def _ours(answer: _AnyFirmware) -> BoardDescription:
     result = answer.model_dump()
     try:
         found = checked("describe", result, FirmwareAnswer)
-    except BadAnswer as fault:
+    except BadReply as fault:
         raise OtherFirmware(f"it knows `describe` and does not say what it is: {fault.why}") from None
     if (found.firmware, found.protocol) != (FIRMWARE, PROTOCOL):
         raise OtherFirmware(

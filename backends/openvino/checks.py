@@ -117,7 +117,7 @@ APIS = {
 _STICK_IDS = (BOOT_ID, READY_ID)
 
 
-class Library(BaseModel):
+class OpenVinoLibrary(BaseModel):
     """What device/library.py prints."""
 
     version: str | None
@@ -132,7 +132,7 @@ def _device(target: Target) -> str:
     return str(target.options.get("device") or (PLUGIN if target.device == "ncs2" else "CPU"))
 
 
-def _of_library(library: Library, python: str, device: str) -> list[Finding]:
+def _of_library(library: OpenVinoLibrary, python: str, device: str) -> list[Finding]:
     if library.version is None:
         message = f"not found by {python}: {library.why_none}"
         return [Finding("error", "openvino", message, _install(device, f"{python} -m pip install openvino"))]
@@ -152,7 +152,7 @@ def _version(version: str) -> Finding:
     return Finding("ok", "openvino", f"{'-'.join(version.split('-')[:2])}, by {api}")
 
 
-def _usable(library: Library, device: str) -> Finding:
+def _usable(library: OpenVinoLibrary, device: str) -> Finding:
     name = device.partition(".")[0].partition(":")[0]
     if why := library.broken_plugins.get(name):
         lacking = next((file for file in LIBRARIES if file in why), None)
@@ -246,7 +246,7 @@ class LibraryChecks(AgentBackend):
         python = target.launch.python or sys.executable
         facts: dict[str, Json] = board_facts()
         try:
-            library = ask_library("OpenVINO", LIBRARY, Library, python, target.launch.env)
+            library = ask_library("OpenVINO", LIBRARY, OpenVinoLibrary, python, target.launch.env)
         except UnavailableError as error:
             here = [Finding("error", "openvino", f"{error.what}: {error.why}", error.fix)]
         else:

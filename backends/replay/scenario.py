@@ -62,7 +62,7 @@ class Outliers(_Table):
     factor: Annotated[float, Field(gt=0, le=1000)] = 3.0
 
 
-class Heat(_Table):
+class ScenarioHeat(_Table):
     """From `from_s` of steady passes on: slower by the second, a lower clock, firmware's bits."""
 
     from_s: Annotated[float, Field(ge=0, le=86_400)] = 0.0
@@ -72,7 +72,7 @@ class Heat(_Table):
     throttle_flags: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
 
 
-class Interference(_Table):
+class ScenarioInterference(_Table):
     """How often the worker is put off its cores, the share of its time that it waits for one, and for whom.
 
     `others_cores` is how many cores' worth of other work goes on; `steal_percent` the share of its cores'
@@ -92,7 +92,7 @@ class Cold(_Table):
     first_inference_s: Seconds | None = None
 
 
-class Memory(_Table):
+class ScenarioMemory(_Table):
     """Resident memory of the worker; absent where it is not said."""
 
     after_load_bytes: Bytes | None = None
@@ -162,10 +162,10 @@ class Play(_Table):
     warmup: Warmup = Warmup()
     windows: Windows | None = None
     outliers: Outliers = Outliers()
-    heat: Heat = Heat()
-    interference: Interference = Interference()
+    heat: ScenarioHeat = ScenarioHeat()
+    interference: ScenarioInterference = ScenarioInterference()
     cold: Cold = Cold()
-    memory: Memory = Memory()
+    memory: ScenarioMemory = ScenarioMemory()
     artifact_bytes: Bytes = 1_000_000
     accuracy: Share = 1.0
     power: Power | None = None

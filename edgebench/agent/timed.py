@@ -56,7 +56,7 @@ def kept_places(shapes: "Sequence[Sequence[int]]") -> "List[Optional[NDArray[Any
     return [None if size <= most else np.arange(most) * size // most for size in sizes]
 
 
-class Rows:
+class ScoreRows:
     """Turns the outputs of one inference into rows of scores, float32 [batch, scores].
 
     Args:
@@ -159,7 +159,7 @@ class TimedLoop:
             self._slots = [Slot(number, held) for number, held in enumerate(arrays)]
             self._fills = [pixels.preprocessing(spec, patches, held) for held in arrays]
         self._tensors = bool(tensors)
-        self._rows = Rows(batch, getattr(model, "quantisations", ()))
+        self._rows = ScoreRows(batch, getattr(model, "quantisations", ()))
         self._reset = getattr(model, "reset", None)
         many = getattr(model, "infer_many", None)
         self._infer_many = many if many else _in_turn(model.infer)

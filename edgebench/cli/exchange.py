@@ -25,7 +25,7 @@ from edgebench.cli.common import (
 )
 
 
-class Form(StrEnum):
+class ExportForm(StrEnum):
     """What a result is exported as."""
 
     ARCHIVE = "archive"
@@ -42,13 +42,13 @@ def export(
     ] = None,
     output_dir: LongOutputDirOption = None,
     to: Annotated[
-        Form,
+        ExportForm,
         typer.Option(
             "--to",
             metavar="archive|mlflow",
             help="A file that `edgebench import` takes, or a tracking store of MLflow.",
         ),
-    ] = Form.ARCHIVE,
+    ] = ExportForm.ARCHIVE,
     store: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +71,7 @@ def export(
     from edgebench.files import require_file_name
 
     folder = results_folder(results, output_dir)
-    if to is Form.MLFLOW:
+    if to is ExportForm.MLFLOW:
         if store is None or file is not None:
             raise UsageError(
                 "--to mlflow takes --store and no -o",

@@ -246,7 +246,7 @@ def require_meter(meter: str) -> None:
 
 
 def _unchecked(recording: Recording) -> dict[str, Any]:
-    """The fields of `listings.meters.Meter`, of one that was opened for a moment, or cannot be read."""
+    """The fields of `listings.meters.ListedMeter`, of one that was opened for a moment, or cannot be read."""
     from edgebench import registry
 
     kind = recording.meter.partition(":")[0]

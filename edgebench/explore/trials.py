@@ -108,7 +108,7 @@ print(table.to_string(index=False))
 """The lines that give the page's table, in which it writes what is chosen."""
 
 
-class Text(Protocol):
+class TextRule(Protocol):
     """Makes of outside text what a page may show."""
 
     def __call__(self, text: object, limit: int = 400, /) -> str:
@@ -220,7 +220,7 @@ def published_result(profiles: Sequence[Profile]) -> ShownResult:
     return ShownResult(PUBLISHED, "", tuple(rows))
 
 
-def plain_text(results: StoredResults, *, target_names: bool) -> Text:
+def plain_text(results: StoredResults, *, target_names: bool) -> TextRule:
     """What a result's texts become: without what `edgebench export` takes out, and names of its targets.
 
     A target that is called as its device has no name of its own.
@@ -248,7 +248,7 @@ def _rows(
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile],
     of_result: Mapping[str, str],
-    text: Text,
+    text: TextRule,
     sources: Mapping[str, str] | None = None,
 ) -> Iterator[TrialRow]:
     record = results.experiment
@@ -377,7 +377,7 @@ def result_document(
     summaries: Sequence[TrialSummary],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile],
-    text: Text,
+    text: TextRule,
 ) -> dict[str, Any]:
     """The rest of a result, by trial.
 
@@ -446,7 +446,7 @@ def _text_of(metric: Metric, value: Any) -> str:
     return metric_text(value, metric.shown[0].form if metric.shown else "number")
 
 
-def _sessions(results: StoredResults, summary: TrialSummary, text: Text) -> Iterator[dict[str, Any]]:
+def _sessions(results: StoredResults, summary: TrialSummary, text: TextRule) -> Iterator[dict[str, Any]]:
     """Each session with its passes, or windows, over time; the one that reports draw also with its power."""
     tables = {name: results.rows_of_trials(name)(summary.key) for name in ("passes", "windows")}
     traces = power_traces(results, summary)

@@ -23,7 +23,7 @@ from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
 from edgebench.report.forms import CONDITIONS, IDENTITY
 from edgebench.report.history import HistoryDocument, ResultsDocument
-from edgebench.report.listings.meters import CheckedMeter, Meter, RecordedMeter
+from edgebench.report.listings.meters import CheckedMeter, ListedMeter, RecordedMeter
 from edgebench.report.missions import missions_schema
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.layout import SCHEMA_VERSION as RECORD_VERSION
@@ -171,7 +171,7 @@ def _result() -> Schema:
 def _meters() -> Schema:
     """Fields that a check adds are optional: other entries lack them."""
     entry = object_schema(CheckedMeter)
-    entry["required"] = object_schema(Meter)["required"]
+    entry["required"] = object_schema(ListedMeter)["required"]
     meters = _list_of(entry, "One entry a meter.", "probes")
     return _document(
         "meters",

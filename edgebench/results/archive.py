@@ -78,7 +78,7 @@ class ArchivedFile(BaseModel):
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class Manifest(BaseModel):
+class ArchiveManifest(BaseModel):
     """manifest.json: every other member with its checksum."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -254,7 +254,7 @@ def _members(archive: ZipFile, file: Path) -> dict[str, ZipInfo]:
     return members
 
 
-def _manifest(archive: ZipFile, members: Mapping[str, ZipInfo], file: Path) -> Manifest:
+def _manifest(archive: ZipFile, members: Mapping[str, ZipInfo], file: Path) -> ArchiveManifest:
     info = members.get(MANIFEST)
     if info is None:
         raise _refused(file, f"it has no {MANIFEST}")
@@ -274,9 +274,10 @@ def _manifest(archive: ZipFile, members: Mapping[str, ZipInfo], file: Path) -> M
             fix="update EdgeBench: pip install --upgrade edgebench",
         )
     try:
-        manifest = Manifest.model_validate(value)
+        manifest = ArchiveManifest.model_validate(value)
     except ValidationError as error:
-        raise _refused(file, f"{MANIFEST}: {refusal(error, value, Manifest).sentence()[:300]}") from error
+        sentence = refusal(error, value, ArchiveManifest).sentence()[:300]
+        raise _refused(file, f"{MANIFEST}: {sentence}") from error
     listed, packed = set(manifest.files), set(members) - {MANIFEST}
     if listed != packed:
         name = min(listed ^ packed)
@@ -303,7 +304,7 @@ def _copy(archive: ZipFile, info: ZipInfo, entry: ArchivedFile, target: Path, fi
         raise _refused(file, f"the checksum of {info.filename!r} differs from its list")
 
 
-def _require_sound(folder: Path, manifest: Manifest, file: Path) -> tuple[int, int]:
+def _require_sound(folder: Path, manifest: ArchiveManifest, file: Path) -> tuple[int, int]:
     """Read every record as a report would; returns the numbers of trials and sessions."""
     try:
         record = read_experiment(folder)
@@ -471,7 +472,7 @@ def write_archive(
                         progress(done, len(sessions))
                 # A folder's name may be bytes that are no text.
                 name = os.fsencode(folder.resolve().name).decode(errors="replace")
-                manifest = Manifest(name=name, edgebench_version=edgebench_version, files=packer.files)
+                manifest = ArchiveManifest(name=name, edgebench_version=edgebench_version, files=packer.files)
                 packer.add_record(MANIFEST, manifest)
             with temporary.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()

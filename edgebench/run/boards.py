@@ -255,7 +255,7 @@ LONGEST_SOURCE = 200
 BOOT_FORM = "boot_s = { value = 21.5, source = 'its data sheet' }, with kind = 'maximum' where it says so"
 
 
-class Stated(BaseModel, Generic[Value]):
+class SourcedFact(BaseModel, Generic[Value]):
     """A fact with where it is from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -264,7 +264,7 @@ class Stated(BaseModel, Generic[Value]):
     source: Annotated[Word, Field(max_length=LONGEST_SOURCE)]
 
 
-class StatedBoot(Stated[Seconds]):
+class StatedBoot(SourcedFact[Seconds]):
     """A boot time; `kind` is maximum where its source says that it never takes longer."""
 
     kind: PowerKind = "typical"
@@ -307,10 +307,10 @@ DeclaredFigures = Annotated[
 """One power, or one of each kind."""
 
 
-_STATED: Mapping[str, type[Stated[Any]]] = {
+_STATED: Mapping[str, type[SourcedFact[Any]]] = {
     "boot_s": StatedBoot,
-    "mass_g": Stated[Positive],
-    "size_mm": Stated[tuple[Positive, Positive, Positive]],
+    "mass_g": SourcedFact[Positive],
+    "size_mm": SourcedFact[tuple[Positive, Positive, Positive]],
 }
 """What --declared takes."""
 
@@ -375,13 +375,13 @@ class Board(BaseModel):
     devices: tuple[Word, ...] = ()
     plugged_in: Annotated[bool, Field(strict=True)] = False
     architecture: Architecture | None = None
-    processor: Annotated[Stated[Word] | None, _like(_TEXT.format("processor"))] = None
-    memory: Annotated[Stated[Word] | None, _like(_TEXT.format("memory"))] = None
+    processor: Annotated[SourcedFact[Word] | None, _like(_TEXT.format("processor"))] = None
+    memory: Annotated[SourcedFact[Word] | None, _like(_TEXT.format("memory"))] = None
     mass_g: Annotated[
-        Stated[Positive] | None, _like("mass_g = { value = 61.5, source = 'its data sheet' }")
+        SourcedFact[Positive] | None, _like("mass_g = { value = 61.5, source = 'its data sheet' }")
     ] = None
     size_mm: Annotated[
-        Stated[tuple[Positive, Positive, Positive]] | None,
+        SourcedFact[tuple[Positive, Positive, Positive]] | None,
         _like("size_mm = { value = [85.0, 56.0, 17.0], source = 'its drawing' }"),
     ] = None
     power: Annotated[
@@ -390,9 +390,9 @@ class Board(BaseModel):
             "power = { watts = 7.5, kind = 'maximum', source = 'its data sheet' }, or a list of both kinds"
         ),
     ] = ()
-    supply: Annotated[Stated[Word] | None, _like(_TEXT.format("supply"))] = None
+    supply: Annotated[SourcedFact[Word] | None, _like(_TEXT.format("supply"))] = None
     boot_s: Annotated[StatedBoot | None, _like(BOOT_FORM)] = None
-    runtime: Annotated[Stated[Word] | None, _like(_TEXT.format("runtime"))] = None
+    runtime: Annotated[SourcedFact[Word] | None, _like(_TEXT.format("runtime"))] = None
     note: Word | Literal[""] = ""
 
 

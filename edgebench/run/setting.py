@@ -56,7 +56,7 @@ class Setting:
         return core_schema.no_info_before_validator_function(self.read, schema)
 
 
-class Bounds:
+class SettingBounds:
     """Bounds of a number or a text, for `Annotated`: constraints of `pydantic.Field` by name.
 
     The names alone: to import what pydantic makes of them would be a tenth of the command line's start.

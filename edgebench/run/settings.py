@@ -14,10 +14,10 @@ from typing import Annotated, Literal
 
 from edgebench.run import setting as setting_values
 from edgebench.run.setting import (
-    Bounds,
     DeclaredSetting,
     Panel,
     Setting,
+    SettingBounds,
     declared_settings,
     environment_name,
 )
@@ -73,7 +73,7 @@ class RunConfig:
         ),
     ] = None
     workers: Annotated[
-        Annotated[int, Bounds(ge=2, le=MOST_WORKERS)] | None,
+        Annotated[int, SettingBounds(ge=2, le=MOST_WORKERS)] | None,
         Setting(WHAT, "Workers that measure each variant at once.", "N", "1"),
     ] = None
     with_: Annotated[
@@ -154,7 +154,7 @@ class RunConfig:
         Setting(DEVICE, "--device's USER@BOARD[:PORT], by SSH.", "ADDRESS", "this machine"),
     ] = None
     port: Annotated[
-        Annotated[str, Bounds(min_length=1, max_length=1000)] | None,
+        Annotated[str, SettingBounds(min_length=1, max_length=1000)] | None,
         Setting(
             DEVICE,
             "Port of --device, such as /dev/ttyACM0.",
@@ -223,7 +223,7 @@ class RunConfig:
 
     sessions: Annotated[
         int,
-        Bounds(ge=1, le=SESSIONS_LIMIT),
+        SettingBounds(ge=1, le=SESSIONS_LIMIT),
         Setting(
             HOW_LONG,
             "Fresh processes per trial.",
@@ -232,7 +232,7 @@ class RunConfig:
         ),
     ] = 5
     passes: Annotated[
-        Annotated[int, Bounds(ge=1, le=100_000)] | None,
+        Annotated[int, SettingBounds(ge=1, le=100_000)] | None,
         Setting(
             HOW_LONG,
             "Steady passes (or windows) per session; more if a slow meter needs them.",
@@ -241,7 +241,7 @@ class RunConfig:
         ),
     ] = None
     patches: Annotated[
-        Annotated[int, Bounds(ge=1, le=1_000_000)] | None,
+        Annotated[int, SettingBounds(ge=1, le=1_000_000)] | None,
         Setting(
             HOW_LONG,
             "Patches of the scene, for devices that measure windows or a part of it.",
@@ -279,20 +279,22 @@ class RunConfig:
     ] = None
     period: Annotated[
         float | None,
-        Bounds(gt=0, le=86_400),
+        SettingBounds(gt=0, le=86_400),
         Setting(HOW_LONG, "A scene every S seconds, as a camera delivers.", "S", "back to back"),
     ] = None
     sustained: Annotated[
         float | None,
-        Bounds(gt=0, le=10_080),
+        SettingBounds(gt=0, le=10_080),
         Setting(HOW_LONG, "Steady passes for MIN minutes per session, instead of --passes.", "MIN"),
     ] = None
     retries: Annotated[
-        int, Bounds(ge=0, le=100), Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1")
+        int,
+        SettingBounds(ge=0, le=100),
+        Setting(HOW_LONG, "How often a failed session is repeated.", "N", "1"),
     ] = 1
     seed: Annotated[
         int,
-        Bounds(ge=0),
+        SettingBounds(ge=0),
         Setting(HOW_LONG, "Seed for the order of sessions and for --accuracy-images.", "N", "7"),
     ] = 7
 
@@ -312,7 +314,7 @@ class RunConfig:
     ] = None
     stride: Annotated[
         int | None,
-        Bounds(ge=1, le=100_000),
+        SettingBounds(ge=1, le=100_000),
         Setting(PICTURES, "Pixels from patch to patch.", "N", "the patch's size"),
     ] = None
     whole: Annotated[bool, Setting(PICTURES, "The scene as one patch, resized on the device.")] = False
@@ -326,7 +328,7 @@ class RunConfig:
         ),
     ] = None
     accuracy_images: Annotated[
-        Annotated[int, Bounds(ge=1, le=10_000_000)] | None,
+        Annotated[int, SettingBounds(ge=1, le=10_000_000)] | None,
         Setting(
             PICTURES,
             "Use N of --images or labelled --inputs, evenly per class.",
@@ -356,7 +358,7 @@ class RunConfig:
         Path | None, Setting(PICTURES, "The model's classes, one name a line, in order.", "FILE")
     ] = None
     label_offset: Annotated[
-        Annotated[int, Bounds(ge=-1_000, le=1_000)] | None,
+        Annotated[int, SettingBounds(ge=-1_000, le=1_000)] | None,
         Setting(
             PICTURES,
             "Added to labels that are class numbers; 1 for models whose class 0 is the background.",

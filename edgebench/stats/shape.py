@@ -66,7 +66,7 @@ class Shape:
     sessions: int
 
 
-class Limits(NamedTuple):
+class ShapeLimits(NamedTuple):
     """Limits that the statistics of normal sessions exceed in the shares above."""
 
     tail_above: float
@@ -149,11 +149,11 @@ def statistics_of(ordered: Floats) -> Statistics:
 
 
 @lru_cache(maxsize=256)
-def limits_of(sessions: int) -> Limits:
+def limits_of(sessions: int) -> ShapeLimits:
     """Simulate the limits from 20,000 sets of normal sessions of that number, the same ones every time."""
     normal = np.sort(np.random.default_rng(sessions).standard_normal((DRAWS, sessions)), axis=-1)
     statistics = statistics_of(normal)
-    return Limits(
+    return ShapeLimits(
         float(np.quantile(statistics.tail_above, TAIL_ABOVE_SHARE)),
         float(np.quantile(statistics.tail_below, TAIL_BELOW_SHARE)),
         float(np.quantile(statistics.split, 1 - MODES_SHARE)),

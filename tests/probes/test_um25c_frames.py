@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from edgebench.probes.host.um25c import FRAME_BYTES, FrameBuffer, Reading, parse
+from edgebench.probes.host.um25c import FRAME_BYTES, FrameBuffer, Um25cReading, parse
 from tests.probes.um25c_meter import MODELS, frame
 
 
@@ -22,7 +22,7 @@ def test_the_watts_tell_in_which_step_the_amperes_are():
     word = MODELS["UM25C"][0]
     head = struct.pack(">HHHI", word, 5000, 743, 3715)  # 0.743 A in milliamperes
     reading = parse(head.ljust(FRAME_BYTES, b"\0"))
-    assert reading == Reading("UM25C", 5.0, 0.743, 3.715)
+    assert reading == Um25cReading("UM25C", 5.0, 0.743, 3.715)
 
 
 @pytest.mark.parametrize("model", MODELS)

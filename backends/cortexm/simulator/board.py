@@ -15,8 +15,8 @@ from edgebench.prepare.tflite import TfliteChain
 
 from ..artifacts import prepared
 from ..engines import model_id
-from .clock import Clock
-from .engine import BoardReset, TflmEngine, version
+from .clock import SimulatedClock
+from .engine import EngineReset, TflmEngine, version
 from .firmware import Firmware
 
 _READ_BYTES = 4096
@@ -94,7 +94,7 @@ class Board:
         try:
             for line in lines:
                 yield line.encode("latin-1") + b"\r\n"
-        except BoardReset as reset:  # what else had come is lost
+        except EngineReset as reset:  # what else had come is lost
             yield from self._boot(reset.reason)
 
     def _boot(self, reason: str) -> Iterator[bytes]:
@@ -118,7 +118,7 @@ def _send(port: Port, pieces: Iterable[bytes]) -> None:
 # A simulated microcontroller from its model to its last host.
 
 
-def run(model: str, clock: Clock, benchmark_id: str | None = None) -> None:
+def run(model: str, clock: SimulatedClock, benchmark_id: str | None = None) -> None:
     """Print the port, then serve until Ctrl-C.
 
     Args:

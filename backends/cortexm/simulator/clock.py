@@ -8,7 +8,7 @@ from collections.abc import Callable
 WRAP_US = 1 << 32
 
 
-class Clock:
+class SimulatedClock:
     """Starts when it is made.
 
     Args:

@@ -16,7 +16,7 @@ from edgebench.records.model import Artifact
 from edgebench.records.values import Json, Progress
 
 
-class BoardReset(Exception):
+class EngineReset(Exception):
     """The board restarts during whatever it does."""
 
     def __init__(self, reason: str) -> None:
@@ -124,13 +124,13 @@ class TflmEngine:
 
         Raises:
             InferenceFailed: it did not work.
-            BoardReset: what infers has died, which resets a board.
+            EngineReset: what infers has died, which resets a board.
         """
         try:
             done = self._ask(do="infer", tensor=base64.b64encode(tensor).decode("ascii"), times=times)
         except HelperEndedError as error:
             self._progress(f"reset: {error.why}")
-            raise BoardReset("fault") from error
+            raise EngineReset("fault") from error
         except HelperError as error:
             self._progress(f"an inference failed: {error.why}")
             raise InferenceFailed from error

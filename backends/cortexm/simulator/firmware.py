@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 
-from .clock import Clock
+from .clock import SimulatedClock
 from .engine import InferenceFailed, TflmEngine
 
 # The resident input, which `db` fills and every inference reads: firmware/core/tensor.c in Python.
@@ -197,7 +197,7 @@ class Firmware:
         self,
         model_id: str,
         engine: TflmEngine,
-        clock: Clock,
+        clock: SimulatedClock,
         reset_reason: str = "power on",
         board: str = "simulator",
         most_inferences: int = MOST_INFERENCES,

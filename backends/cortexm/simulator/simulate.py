@@ -11,7 +11,7 @@ from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, Variant
 from edgebench.suggest import choose
 
 from ..choices import BenchmarkId
-from .clock import Clock
+from .clock import SimulatedClock
 
 _LONGEST_INFERENCE_MS = 3_600_000.0
 
@@ -58,7 +58,7 @@ def simulate(
 
     from .board import run
 
-    run(named, Clock(inference_ms=inference_ms), benchmark_id)
+    run(named, SimulatedClock(inference_ms=inference_ms), benchmark_id)
 
 
 def _variant(depth: float, precision: str) -> Variant:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.agent.timed import Rows
+from edgebench.agent.timed import ScoreRows
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.files import MOST_JSON_BYTES, TooLarge, require_bounded
 from edgebench.prepare.families import CLASSES, RANDOM_SEED, SIZE, Model, build, read_weights
@@ -274,7 +274,7 @@ class Network:
         """Rows of scores float32 [feeds * batch, scores], by TensorFlow."""
         import tensorflow as tf
 
-        rows = Rows(batch)
+        rows = ScoreRows(batch)
         return np.concatenate(
             [
                 rows.of([np.asarray(output) for output in self.call(*(tf.constant(array) for array in feed))])

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.agent.timed import Rows
+from edgebench.agent.timed import ScoreRows
 from edgebench.errors import UnavailableError
 from edgebench.prepare.workers.checking import Feed, Scored, picture_feeds
 
@@ -74,7 +74,7 @@ def run(
             interpreter.resize_tensor_input(tensor["index"], list(array.shape))
     interpreter.allocate_tensors()
     outputs = interpreter.get_output_details()
-    rows = Rows(batch, [quantisation(tensor) for tensor in outputs])
+    rows = ScoreRows(batch, [quantisation(tensor) for tensor in outputs])
     scores: list[NDArray[np.float32]] = []
     for feed in feeds:
         for tensor, array in zip(inputs, feed, strict=True):

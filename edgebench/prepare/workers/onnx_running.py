@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.agent.timed import Rows
+from edgebench.agent.timed import ScoreRows
 from edgebench.errors import InputError, UnavailableError
 from edgebench.prepare.workers.checking import Feed, Scored, picture_feeds
 
@@ -39,7 +39,7 @@ def run(
     """
     session = open_session(path, optimised=optimised, uint8=uint8)
     names = [tensor.name for tensor in session.get_inputs()]
-    rows, scores = Rows(batch), []
+    rows, scores = ScoreRows(batch), []
     for feed in feeds:
         try:
             outputs = session.run(None, dict(zip(names, feed, strict=True)))

@@ -305,7 +305,7 @@ def quantise(
     names = [str(tensor.name) for tensor in inputs]
     excluded = graph.names_to_exclude(model, form["exclude"])
 
-    class Reader(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
+    class CalibrationReader(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
         def get_next(self) -> dict[str, NDArray[Any]] | None:
             feed = next(calibration, None)
             return None if feed is None else dict(zip(names, feed, strict=True))
@@ -319,7 +319,7 @@ def quantise(
         quantize_static(
             inferred,
             output,
-            Reader(),
+            CalibrationReader(),
             quant_format=QuantFormat.QDQ if form["int8"] == "qdq" else QuantFormat.QOperator,
             activation_type=integers[form["activations"]],
             weight_type=QuantType.QInt8,

@@ -23,7 +23,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from edgebench.agent.timed import Rows
+from edgebench.agent.timed import ScoreRows
 from edgebench.errors import UnsupportedError
 from edgebench.prepare.workers.checking import (
     Feed,
@@ -201,7 +201,7 @@ def _as_it_is(job: Job, precision: str, output: Path) -> dict[str, Any]:
 
 
 def _scores(compiled: Any, feeds: Sequence[Feed], job: Job) -> Scored:
-    rows = Rows(int(job["batch"]))
+    rows = ScoreRows(int(job["batch"]))
     results = [compiled(list(feed)) for feed in feeds]
     scores = [rows.of([result[port] for port in compiled.outputs]) for result in results]
     return Scored(np.concatenate(scores)[: job["n"]], rows.widths)

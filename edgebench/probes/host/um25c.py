@@ -43,7 +43,7 @@ MODELS = {
 _MODEL_WORDS = [struct.pack(">H", word) for word in MODELS]
 
 
-class Reading(NamedTuple):
+class Um25cReading(NamedTuple):
     """One frame: the model's name, and V, A and W."""
 
     model: str
@@ -62,10 +62,10 @@ class FrameBuffer:
         """Bytes of a frame that is not complete."""
         return len(self._bytes)
 
-    def feed(self, data: bytes) -> Tuple[List[Reading], List[str]]:
+    def feed(self, data: bytes) -> Tuple[List[Um25cReading], List[str]]:
         """The readings that are complete with these bytes, and in words what was no part of any."""
         self._bytes += data
-        readings: List[Reading] = []
+        readings: List[Um25cReading] = []
         rejected: List[str] = []
         skipped = bytearray()
         while self._bytes:
@@ -91,7 +91,7 @@ class FrameBuffer:
         return "{} of {} bytes of a frame: {}".format(len(left), FRAME_BYTES, shown(left)) if left else ""
 
 
-def parse(frame: bytes) -> Optional[Reading]:
+def parse(frame: bytes) -> Optional[Um25cReading]:
     """The reading of FRAME_BYTES bytes; None where they are not believable."""
     word, volt_steps, ampere_steps, watt_steps = struct.unpack(">HHHI", frame[:10])
     model = MODELS.get(word)
@@ -103,7 +103,7 @@ def parse(frame: bytes) -> Optional[Reading]:
         # Each of the three is rounded or cut off: a whole step of each.
         rounding_w = 1 / PER_WATT + volts / per_ampere + (amperes + 1 / per_ampere) / model.per_volt
         if abs(volts * amperes - watts) <= rounding_w:
-            return Reading(model.name, volts, amperes, watts)
+            return Um25cReading(model.name, volts, amperes, watts)
     return None
 
 
@@ -130,7 +130,9 @@ class Um25cProbe(PluggedMeter):
         rejected: what it sent before.
     """
 
-    def __init__(self, address: str, path: str, link: "Link", first: Reading, rejected: List[str]) -> None:
+    def __init__(
+        self, address: str, path: str, link: "Link", first: Um25cReading, rejected: List[str]
+    ) -> None:
         fine = first.model == "UM25C"
         info = {
             "kind": "um25c",
@@ -198,7 +200,7 @@ class Link:
         self.overdue_s = time.monotonic() + ANSWER_S
         return unfinished
 
-    def read(self) -> Tuple[int, List[Reading], List[str]]:
+    def read(self) -> Tuple[int, List[Um25cReading], List[str]]:
         """What has come: when it began, its readings, and what is no part of any; OSError at its end."""
         try:
             data = self._port.read(READ_BYTES)
@@ -259,7 +261,7 @@ def _bluetooth_port() -> str:
     )
 
 
-def _first_reading(link: Link, path: str) -> Tuple[Reading, List[str]]:
+def _first_reading(link: Link, path: str) -> Tuple[Um25cReading, List[str]]:
     """The first believable answer, and what came before it."""
     rejected: List[str] = []
     for _ in range(FIRST_ANSWERS):

@@ -5,9 +5,9 @@ from typing import Dict, List, Sequence, Tuple
 
 from ..basics import EvenProbe, ProbeMissing, now_ns
 from .sources import (
-    Absent,
     Find,
     Source,
+    SourceAbsent,
     find_clocks,
     find_cooling,
     find_cores,
@@ -44,7 +44,7 @@ class TelemetryProbe(EvenProbe):
         for name, find in FINDERS:
             try:
                 self._sources.append(find(root, workers))
-            except (OSError, ValueError, Absent) as error:
+            except (OSError, ValueError, SourceAbsent) as error:
                 absent[name] = str(error)
         channels = [channel for source in self._sources for channel in source.channels]
         if not channels:

@@ -23,7 +23,7 @@ Find = Callable[[str, Sequence[int]], Source]
 """Looks for a source below a root folder, for the workers' processes; Absent with the reason without one."""
 
 
-class Absent(Exception):
+class SourceAbsent(Exception):
     """Reason that a source is not there."""
 
 
@@ -43,7 +43,7 @@ def open_numbers(paths: List[str], why: str = "there is none") -> List[OpenFile]
         except (OSError, ValueError) as error:
             why = str(error)
     if not files:
-        raise Absent(why)
+        raise SourceAbsent(why)
     return files
 
 
@@ -89,7 +89,7 @@ def numbered_folders(folder: str, pattern: str) -> List[str]:
 
 def _running(workers: Sequence[int]) -> Sequence[int]:
     if not workers:
-        raise Absent("no worker runs in its session")
+        raise SourceAbsent("no worker runs in its session")
     return workers
 
 
@@ -101,7 +101,7 @@ def allowed_cores(root: str, workers: Sequence[int]) -> Set[int]:
         with open(status, "rb") as file:
             match = re.search(rb"^Cpus_allowed_list:\s*([0-9,-]+)", file.read(8192), re.MULTILINE)
         if match is None:
-            raise Absent("{} does not say which cores the worker may use".format(status))
+            raise SourceAbsent("{} does not say which cores the worker may use".format(status))
         cores |= core_numbers(match.group(1).decode("ascii"))
     return cores
 
@@ -150,7 +150,7 @@ def find_clocks(root: str, workers: Sequence[int]) -> Source:
     folder = os.path.join(root, CPU, "cpufreq")
     policies = numbered_folders(folder, "policy*")
     if not policies:
-        raise Absent("{} has no policy: virtual machines have none".format(folder))
+        raise SourceAbsent("{} has no policy: virtual machines have none".format(folder))
     own = [policy for policy in policies if _has_worker_core(policy, root, workers)]
     names = ", ".join(map(os.path.basename, policies))
     foreign = "the worker may not use the cores of {}".format(names[:1000])
@@ -168,7 +168,7 @@ def _has_worker_core(policy: str, root: str, workers: Sequence[int]) -> bool:
     try:
         cores = core_numbers(stripped_text(os.path.join(policy, "related_cpus")))
         return not allowed_cores(root, workers).isdisjoint(cores)
-    except (OSError, ValueError, Absent):
+    except (OSError, ValueError, SourceAbsent):
         return True
 
 
@@ -184,12 +184,12 @@ def find_temperatures(root: str, workers: Sequence[int]) -> Source:
             if place in zones:
                 kind = re.sub(r"[^A-Za-z0-9_.-]", "_", stripped_text(os.path.join(place, "type")))[:40]
                 name = "{}-{}".format(trailing_number(place), kind)
-        except (OSError, Absent):
+        except (OSError, SourceAbsent):
             continue
         channels.append(Channel("temperature." + name, "temperature", "C"))
         files.append(file)
     if not files:
-        raise Absent("{} has no zone that can be read".format(folder))
+        raise SourceAbsent("{} has no zone that can be read".format(folder))
     return Source(channels, lambda: [file.number() / 1000 for file in files])
 
 
@@ -247,7 +247,7 @@ class ThreadCounters:
         self._totals = [0, 0]
         self.read()
         if not self._last:
-            raise Absent("/proc has no {} of the worker's threads".format(file))
+            raise SourceAbsent("/proc has no {} of the worker's threads".format(file))
         self._totals = [0, 0]
 
     def read(self) -> List[float]:
@@ -364,7 +364,7 @@ def find_firmware(root: str, workers: Sequence[int]) -> Source:
             paths.append(os.path.join(folder, ALARM))
     files = [OpenFile(path) for path in paths if os.path.isfile(path)]
     if not files:
-        raise Absent("there is no {}, no {} and no rpi_volt".format(FIRMWARE, FIRMWARE_5))
+        raise SourceAbsent("there is no {}, no {} and no rpi_volt".format(FIRMWARE, FIRMWARE_5))
 
     def read() -> List[float]:
         bits = 0
@@ -380,7 +380,7 @@ def find_counters(root: str, workers: Sequence[int]) -> Source:
     folders = [os.path.join(core, "thermal_throttle") for core in numbered_folders(root, CPU + "/cpu[0-9]*")]
     paths = [os.path.join(folder, "core_throttle_count") for folder in folders if os.path.isdir(folder)]
     if not paths:
-        raise Absent("no thermal_throttle counters: they are x86's, and not of virtual machines")
+        raise SourceAbsent("no thermal_throttle counters: they are x86's, and not of virtual machines")
     package = os.path.join(os.path.dirname(paths[0]), "package_throttle_count")
     paths = [package] + paths if os.path.exists(package) else paths
     files = open_numbers(paths)
@@ -400,7 +400,7 @@ def find_cooling(root: str, workers: Sequence[int]) -> Source:
         if SLOWS.search(kind) and "fan" not in kind.lower():
             paths.append(os.path.join(device, "cur_state"))
     if not paths:
-        raise Absent("{} has no cooling device that slows a processor".format(folder))
+        raise SourceAbsent("{} has no cooling device that slows a processor".format(folder))
     files = open_numbers(paths)
     channels = channels_of("throttle", "state", "cooling_state")
     return watched(channels, lambda: [max(readable_numbers(files))])

@@ -15,7 +15,7 @@ from edgebench.report.terminal import line, lines, print_table
 
 
 @dataclass(frozen=True)
-class Rail:
+class ListedRail:
     """The figures of one power or energy channel; None for a missing one."""
 
     channel: str
@@ -45,7 +45,7 @@ class Rail:
 
 
 @dataclass(frozen=True)
-class Meter:
+class ListedMeter:
     """A meter, and whether it can be read."""
 
     meter: str
@@ -72,7 +72,7 @@ class Meter:
 
 
 @dataclass(frozen=True)
-class CheckedMeter(Meter):
+class CheckedMeter(ListedMeter):
     """A meter that was listened to for a moment."""
 
     scope: str
@@ -90,7 +90,7 @@ class CheckedMeter(Meter):
     """Readings that could not be parsed or were out of their channel's range. Source: probe."""
     rejected_first: tuple[str, ...]
     """The first of them, verbatim. Source: probe."""
-    rails: tuple[Rail, ...]
+    rails: tuple[ListedRail, ...]
     """One entry a power or energy channel. Source: probe."""
 
 
@@ -108,7 +108,7 @@ class RecordedMeter:
     """How long it was recorded, also without samples. Unit: s. Source: host clock."""
     rejected: int
     """Readings that could not be parsed or were out of their channel's range. Source: probe."""
-    rails: tuple[Rail, ...]
+    rails: tuple[ListedRail, ...]
     """One entry a power or energy channel. Source: probe."""
 
 
@@ -116,7 +116,7 @@ class RecordedMeter:
 
 
 def print_meters(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool = False) -> None:
-    """Print meters, each with the fields of `Meter`.
+    """Print meters, each with the fields of `ListedMeter`.
 
     Of one that was checked `scope`, `averaging_ms`, `resolution`, `channels`, `total`, `absent`, `rejected`,
     `rejected_first` and `rails` as well.

@@ -113,7 +113,7 @@ def test_a_block_in_many_pieces_goes_on_where_it_was_left(board):
     piece_bytes = micro.describe().answer.piece_bytes
     content = bytes(range(251)) * (piece_bytes * 3 // 251)
     board.befall("load", lambda exchange: exchange.send(b"{}"), skip=2)
-    with pytest.raises(micro_faults.BadAnswer):
+    with pytest.raises(micro_faults.BadReply):
         micro.load("scene", content, None, ignore)
     assert client_of(board).load("scene", content, None, ignore) == len(content) - 2 * piece_bytes
     assert micro.describe().answer.scene is not None
@@ -133,7 +133,7 @@ def test_a_model_that_is_refused_says_why(board):
 
 
 def test_what_does_not_fit(board_of):
-    with pytest.raises(micro_faults.TooLarge):
+    with pytest.raises(micro_faults.ModelTooLarge):
         client_of(board_of(room={"scene": 100})).load("scene", bytes(101), None, ignore)
 
 

@@ -131,7 +131,7 @@ def test_a_block_goes_in_pieces_and_once(board, micro):
 
 def test_a_block_that_was_left_amid_goes_on(board, micro):
     board.befall("load", faults.body(b"{}"), skip=2)
-    with pytest.raises(micro_faults.BadAnswer):
+    with pytest.raises(micro_faults.BadReply):
         micro.load("model", MODEL, TABLE, ignore)
     assert client_of(board).load("model", MODEL, TABLE, ignore) == 1024
 
@@ -203,7 +203,7 @@ def test_a_model_that_the_interpreter_refuses(micro):
 
 def test_what_does_not_fit():
     with PlayedBoard(PlayedFirmware(room={"scene": 100})) as board:
-        with pytest.raises(micro_faults.TooLarge) as fault:
+        with pytest.raises(micro_faults.ModelTooLarge) as fault:
             client_of(board).load("scene", bytes(101), None, ignore)
         assert fault.value.status == "out_of_memory" and "100" in fault.value.why
 
@@ -285,7 +285,7 @@ def test_nothing_loaded_is_no_restart(micro):
 
 
 def test_more_patches_than_there_are(loaded):
-    with pytest.raises(micro_faults.TooLarge, match="more patches than are loaded") as fault:
+    with pytest.raises(micro_faults.ModelTooLarge, match="more patches than are loaded") as fault:
         loaded.run(5, 1.0)
     assert fault.value.data == "4"
 
@@ -306,7 +306,7 @@ def test_an_inference_that_fails(board, loaded):
 @pytest.mark.parametrize("fault", [faults.stall, faults.stall_amid, faults.drip, faults.drip_headers])
 def test_an_answer_that_does_not_come(board, fault):
     board.befall("describe", fault)
-    with pytest.raises(micro_faults.Stalled, match=r"within 0\.3 s") as stalled:
+    with pytest.raises(micro_faults.CallStalled, match=r"within 0\.3 s") as stalled:
         client_of(board, HASTY).describe()
     assert stalled.value.status == "timeout"
 
@@ -320,47 +320,47 @@ BROKEN = [
     (faults.reset, "LostAnswer", "reset"),
     (faults.reset_amid, "LostAnswer", "reset"),
     (faults.hang_up, "LostAnswer", "without an answer"),
-    (faults.raw(b"\x00\x01SSH-2.0\r\n\r\n"), "BadAnswer", "BadStatusLine"),
-    (faults.raw(b"HTTP/1.0 200 OK\r\nContent-Length: 99999999\r\n\r\n"), "BadAnswer", "announces 99,999,999"),
-    (faults.body(b" " * 10_000), "BadAnswer", "announces 10,000"),
-    (faults.raw(b"HTTP/1.0 200 OK\r\n\r\n" + b" " * 10_000), "BadAnswer", "more than"),
-    (faults.raw(b"HTTP/1.0 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"), "BadAnswer", "headers"),
+    (faults.raw(b"\x00\x01SSH-2.0\r\n\r\n"), "BadReply", "BadStatusLine"),
+    (faults.raw(b"HTTP/1.0 200 OK\r\nContent-Length: 99999999\r\n\r\n"), "BadReply", "announces 99,999,999"),
+    (faults.body(b" " * 10_000), "BadReply", "announces 10,000"),
+    (faults.raw(b"HTTP/1.0 200 OK\r\n\r\n" + b" " * 10_000), "BadReply", "more than"),
+    (faults.raw(b"HTTP/1.0 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"), "BadReply", "headers"),
     (faults.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "LostAnswer", "chunk"),
     (faults.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{}"), "LostAnswer", "chunk"),
-    (faults.raw(ENDLESS + b" " * (1 << 20)), "BadAnswer", "goes on"),
-    (faults.raw(b"HTTP/1.1 100 Continue\r\n\r\n" * (1 << 13)), "BadAnswer", "goes on"),
-    (faults.status(404), "BadAnswer", "Not Found"),
-    (faults.status(500), "BadAnswer", "Internal Server Error"),
-    (faults.status(204), "BadAnswer", "No Content"),
-    (faults.status(302, "http://127.0.0.1:1/x"), "BadAnswer", "redirects are not followed"),
-    (faults.status(307, "file:///etc/passwd"), "BadAnswer", "redirects are not followed"),
-    (faults.body(b""), "BadAnswer", "empty"),
-    (faults.body(b"<html>router</html>"), "BadAnswer", "<html>router"),
-    (faults.body(b"\xff\xfe{}"), "BadAnswer", "no JSON"),
-    (faults.body(b"[]"), "BadAnswer", "it is"),
-    (faults.body(b"7"), "BadAnswer", "it is"),
-    (faults.body(b'{"id":1}'), "BadAnswer", "not one of"),
-    (faults.body(b'{"id":1,"result":{},"error":{}}'), "BadAnswer", "not one of"),
-    (faults.body(b'{"id":1,"result":{},"jsonrpc":"1.0"}'), "BadAnswer", "it is"),
-    (faults.body(b'{"id":1,"result":{"us":NaN}}'), "BadAnswer", "no JSON"),
-    (faults.body(b'{"id":1,"result":{"us":-Infinity}}'), "BadAnswer", "Infinity"),
-    (faults.body(b'{"id":1e999,"result":{}}'), "BadAnswer", "1 was due"),
-    (faults.body(b'{"id":1,"result":{"us":' + b"1" * 5000 + b"}}"), "BadAnswer", "out of range"),
-    (faults.body(b'{"id":1,"result":' + b"[" * 300 + b"]" * 300 + b"}"), "BadAnswer", "recursion limit"),
-    (faults.body(b'{"id":1,"result":' + b"[" * 4000 + b"]" * 4000 + b"}"), "BadAnswer", "recursion limit"),
-    (faults.body(b'{"id":1,"result":{}} {}'), "BadAnswer", "trailing"),
-    (faults.body(b'{"id":1,"error":"no"}'), "BadAnswer", "its error"),
-    (faults.body(b'{"id":1,"error":{"code":true,"message":""}}'), "BadAnswer", "its error"),
-    (faults.body(b'{"id":1,"error":{"code":-1e3,"message":""}}'), "BadAnswer", "its error"),
-    (faults.body(b'{"id":1,"error":{"code":-32002}}'), "BadAnswer", "its error"),
-    (faults.body(b'{"id":1,"error":{"code":-31000,"message":"x"}}'), "BadAnswer", "-31000"),
-    (faults.body(b'{"id":2,"result":{}}'), "BadAnswer", "its id is 2, 1 was due"),
-    (faults.body(b'{"id":"1","result":{}}'), "BadAnswer", "1 was due"),
-    (faults.body(b'{"id":true,"result":{}}'), "BadAnswer", "1 was due"),
-    (faults.body(b'{"id":1.0,"result":{}}'), "BadAnswer", "1 was due"),
-    (faults.body(b'{"id":null,"result":{}}'), "BadAnswer", "1 was due"),
-    (faults.body(b'{"result":{}}'), "BadAnswer", "1 was due"),
-    (faults.body(b'{"id":7,"error":{"code":-32601,"message":"x"}}'), "BadAnswer", "1 was due"),
+    (faults.raw(ENDLESS + b" " * (1 << 20)), "BadReply", "goes on"),
+    (faults.raw(b"HTTP/1.1 100 Continue\r\n\r\n" * (1 << 13)), "BadReply", "goes on"),
+    (faults.status(404), "BadReply", "Not Found"),
+    (faults.status(500), "BadReply", "Internal Server Error"),
+    (faults.status(204), "BadReply", "No Content"),
+    (faults.status(302, "http://127.0.0.1:1/x"), "BadReply", "redirects are not followed"),
+    (faults.status(307, "file:///etc/passwd"), "BadReply", "redirects are not followed"),
+    (faults.body(b""), "BadReply", "empty"),
+    (faults.body(b"<html>router</html>"), "BadReply", "<html>router"),
+    (faults.body(b"\xff\xfe{}"), "BadReply", "no JSON"),
+    (faults.body(b"[]"), "BadReply", "it is"),
+    (faults.body(b"7"), "BadReply", "it is"),
+    (faults.body(b'{"id":1}'), "BadReply", "not one of"),
+    (faults.body(b'{"id":1,"result":{},"error":{}}'), "BadReply", "not one of"),
+    (faults.body(b'{"id":1,"result":{},"jsonrpc":"1.0"}'), "BadReply", "it is"),
+    (faults.body(b'{"id":1,"result":{"us":NaN}}'), "BadReply", "no JSON"),
+    (faults.body(b'{"id":1,"result":{"us":-Infinity}}'), "BadReply", "Infinity"),
+    (faults.body(b'{"id":1e999,"result":{}}'), "BadReply", "1 was due"),
+    (faults.body(b'{"id":1,"result":{"us":' + b"1" * 5000 + b"}}"), "BadReply", "out of range"),
+    (faults.body(b'{"id":1,"result":' + b"[" * 300 + b"]" * 300 + b"}"), "BadReply", "recursion limit"),
+    (faults.body(b'{"id":1,"result":' + b"[" * 4000 + b"]" * 4000 + b"}"), "BadReply", "recursion limit"),
+    (faults.body(b'{"id":1,"result":{}} {}'), "BadReply", "trailing"),
+    (faults.body(b'{"id":1,"error":"no"}'), "BadReply", "its error"),
+    (faults.body(b'{"id":1,"error":{"code":true,"message":""}}'), "BadReply", "its error"),
+    (faults.body(b'{"id":1,"error":{"code":-1e3,"message":""}}'), "BadReply", "its error"),
+    (faults.body(b'{"id":1,"error":{"code":-32002}}'), "BadReply", "its error"),
+    (faults.body(b'{"id":1,"error":{"code":-31000,"message":"x"}}'), "BadReply", "-31000"),
+    (faults.body(b'{"id":2,"result":{}}'), "BadReply", "its id is 2, 1 was due"),
+    (faults.body(b'{"id":"1","result":{}}'), "BadReply", "1 was due"),
+    (faults.body(b'{"id":true,"result":{}}'), "BadReply", "1 was due"),
+    (faults.body(b'{"id":1.0,"result":{}}'), "BadReply", "1 was due"),
+    (faults.body(b'{"id":null,"result":{}}'), "BadReply", "1 was due"),
+    (faults.body(b'{"result":{}}'), "BadReply", "1 was due"),
+    (faults.body(b'{"id":7,"error":{"code":-32601,"message":"x"}}'), "BadReply", "1 was due"),
     (faults.body(b'{"id":null,"error":{"code":-32700,"message":"x"}}'), "Refused", ""),
     (
         faults.body(b'{"id":1,"error":{"code":-32601,"message":"method not found"}}'),
@@ -370,18 +370,18 @@ BROKEN = [
     (faults.body(b'{"id":1,"result":{}}'), "OtherFirmware", "firmware"),
     (faults.edited(firmware="camera"), "OtherFirmware", "`camera` 1.0"),
     (faults.edited(protocol=2), "OtherFirmware", "protocol 2"),
-    (faults.edited(us="5"), "BadAnswer", "us:"),
-    (faults.edited(us=-1), "BadAnswer", "us:"),
-    (faults.edited(us=TURN), "BadAnswer", "us:"),
-    (faults.edited(us=1.0), "BadAnswer", "us:"),
-    (faults.edited(clock_bits=64), "BadAnswer", "clock_bits:"),
-    (faults.edited(times="windows"), "BadAnswer", "times:"),
-    (faults.edited(piece_bytes=1023), "BadAnswer", "piece_bytes:"),
-    (faults.edited(scene="f" * 63), "BadAnswer", "scene:"),
-    (faults.edited(model=[]), "BadAnswer", "model"),
-    (faults.edited(temperature_c=1e9), "BadAnswer", "temperature_c:"),
-    (faults.edited(board="x" * 201), "BadAnswer", "board:"),
-    (faults.answered(lambda answer: answer.update(result=[])), "BadAnswer", "result:"),
+    (faults.edited(us="5"), "BadReply", "us:"),
+    (faults.edited(us=-1), "BadReply", "us:"),
+    (faults.edited(us=TURN), "BadReply", "us:"),
+    (faults.edited(us=1.0), "BadReply", "us:"),
+    (faults.edited(clock_bits=64), "BadReply", "clock_bits:"),
+    (faults.edited(times="windows"), "BadReply", "times:"),
+    (faults.edited(piece_bytes=1023), "BadReply", "piece_bytes:"),
+    (faults.edited(scene="f" * 63), "BadReply", "scene:"),
+    (faults.edited(model=[]), "BadReply", "model"),
+    (faults.edited(temperature_c=1e9), "BadReply", "temperature_c:"),
+    (faults.edited(board="x" * 201), "BadReply", "board:"),
+    (faults.answered(lambda answer: answer.update(result=[])), "BadReply", "result:"),
 ]
 
 
@@ -457,7 +457,7 @@ BROKEN_RUNS = [
 @pytest.mark.parametrize(("fault", "words"), BROKEN_RUNS)
 def test_a_broken_run(board, loaded, fault, words):
     board.befall("run", fault)
-    with pytest.raises(micro_faults.BadAnswer) as broken:
+    with pytest.raises(micro_faults.BadReply) as broken:
         loaded.run(2, 1.0)
     assert words in broken.value.why
     assert loaded.run(2, 1.0).stamps_ns.shape == (2, 2, 2)
@@ -473,7 +473,7 @@ def test_scores_that_are_not_numbers(value):
         micro.load("model", MODEL, TABLE, ignore)
         micro.load("images", PATCHES.tobytes(), None, ignore)
         board.befall("predict", faults.edited(scores=base64_of(scores.tobytes())))
-        with pytest.raises(micro_faults.BadAnswer) as fault:
+        with pytest.raises(micro_faults.BadReply) as fault:
             micro.predict(2, 1.0)
     assert "those of patch 1 are not finite" in fault.value.why
 
@@ -513,7 +513,7 @@ MODEL_FIELDS = [
 def test_a_model_that_cannot_be(board, micro, field, value):
     micro.describe()
     board.befall("describe", faults.edited(model=lambda model: {**model, field: value}))
-    with pytest.raises(micro_faults.BadAnswer) as fault:
+    with pytest.raises(micro_faults.BadReply) as fault:
         micro.load("model", MODEL, TABLE, ignore)
     assert "model" in fault.value.why
 
@@ -530,7 +530,7 @@ def test_a_model_that_cannot_be(board, micro, field, value):
 )
 def test_a_board_that_counts_wrong(board, micro, skip, held, words):
     board.befall("load", faults.edited(held=held), skip=skip)
-    with pytest.raises(micro_faults.BadAnswer) as fault:
+    with pytest.raises(micro_faults.BadReply) as fault:
         micro.load("scene", bytes(100), None, ignore)
     assert words in fault.value.why
 
@@ -553,7 +553,7 @@ def test_nobody_listens():
 def test_a_listener_that_takes_no_connection():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = board_address(f"127.0.0.1:{silent.getsockname()[1]}")
-        with pytest.raises(micro_faults.Stalled):
+        with pytest.raises(micro_faults.CallStalled):
             MicroBoard(rpc_call.RpcClient(address, HASTY)).describe()
 
 

@@ -103,11 +103,11 @@ class Unplug(Fault):
 
 class ResetInInfer(Unplug):
     after = "m-infer-start-"
-    error = engines.BoardReset("watchdog")
+    error = engines.EngineReset("watchdog")
 
 
 class Abort(Unplug):
-    error = engines.BoardReset("fault")
+    error = engines.EngineReset("fault")
 
 
 class StallInInfer(Unplug):
@@ -118,7 +118,7 @@ class ResetInLoad(Fault):
     def lines(self, lines):
         for line in lines:
             if line == "m-load-done" and self.is_due():
-                raise engines.BoardReset("watchdog")
+                raise engines.EngineReset("watchdog")
             yield line
 
 

@@ -97,7 +97,7 @@ class BenchmarkFirmware:
 
     def __init__(self, answers=None):
         self._answers = answers or {}
-        clock = clocks.Clock(123, inference_ms=20, nanoseconds=lambda: 0)
+        clock = clocks.SimulatedClock(123, inference_ms=20, nanoseconds=lambda: 0)
         self._board = FaultyBoard(["foreign"], model_id="", engine=FixedScores(), clock=clock)
         list(self._board.opened())
 

@@ -49,7 +49,7 @@ def simulated_board(
         faults,
         model_id=MODEL_ID,
         engine=engine or Brightness(),
-        clock=clocks.Clock(start_us, inference_ms, nanoseconds),
+        clock=clocks.SimulatedClock(start_us, inference_ms, nanoseconds),
         most_inferences=MOST_INFERENCES,
     )
 

@@ -33,7 +33,7 @@ def simulated_board(model_id, *faults, board_name=REAL, inference_ms=None, clock
         faults,
         model_id=model_id,
         engine=BrightnessEngine(),
-        clock=clocks.Clock(clock_us, inference_ms),
+        clock=clocks.SimulatedClock(clock_us, inference_ms),
         board=board_name,
     )
     with served(board) as port:

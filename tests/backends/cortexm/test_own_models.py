@@ -143,7 +143,7 @@ def test_a_session_on_firmware_that_has_it(prepared, fault):
             [fault],
             model_id=engines.model_id(artifact),
             engine=engine,
-            clock=clocks.Clock(),
+            clock=clocks.SimulatedClock(),
             benchmark_id="kws01",
         )
         with (
@@ -184,7 +184,9 @@ def test_a_state_is_reset_before_each_inference_of_a_window(tmp_path, session_ca
     assert isinstance(kept, UnsupportedError) and "--keep-state" in kept.fix
     with simulator.TflmEngine(artifact, quiet) as engine:
         engine.start()
-        board = FaultyBoard([], model_id=engines.model_id(artifact), engine=engine, clock=clocks.Clock())
+        board = FaultyBoard(
+            [], model_id=engines.model_id(artifact), engine=engine, clock=clocks.SimulatedClock()
+        )
         with (
             served(board) as port,
             closing(backend.CortexMDevice(Target("m7", "cortex-m", port=port), SHORT)) as device,

@@ -51,7 +51,7 @@ class FlashedBoard:
     def __init__(self, engine, model_id, programs):
         self._programs = programs
         self._before, self._after = (
-            FaultyBoard((), model_id=carried, engine=engine, clock=clocks.Clock(0, INFERENCE_MS))
+            FaultyBoard((), model_id=carried, engine=engine, clock=clocks.SimulatedClock(0, INFERENCE_MS))
             for carried in (OTHER_MODEL, model_id)
         )
 
