@@ -286,7 +286,7 @@ def made_experiment(
                 if trial.workers:
                     session = _of_workers(session, trial)
                 if named.get(trial.target) in emulated:
-                    frames = SessionTables(windows=tables.window_rows([WINDOW], rows * columns))
+                    frames = SessionTables(windows=tables.window_rows([WINDOW]))
                     session = session.model_copy(
                         update={"emulated": True, "predicted": {}, "cold": {}, "windows_ns": {}}
                     )

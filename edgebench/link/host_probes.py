@@ -328,8 +328,6 @@ class HostProbes:
             return
         try:
             probe.hear(frame)
-            if probe.latest_ns > time.monotonic_ns() + AHEAD_NS:
-                raise ProtocolError("stamps of a time to come, by this machine's monotonic clock")
         except ProtocolError as error:
             self._faults.setdefault(name, f"{name}: what it sends cannot be understood: {error}")
 
@@ -366,6 +364,8 @@ class HostProbes:
         }
 
     def _take(self, chunk: ProbeChunk) -> None:
+        if int(chunk.stamps_ns.max()) > time.monotonic_ns() + AHEAD_NS:
+            raise ProtocolError("stamps of a time to come, by this machine's monotonic clock")
         self._latest[chunk.probe] = chunk
         if self._spool is not None and chunk.probe in self._names:
             self._spool.add(chunk)

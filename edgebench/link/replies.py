@@ -7,25 +7,17 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.agent.timed import steady_after
 from edgebench.records.session import BurstTimes, Channel, LoadBursts, ProbeChunk, ProbeInfo
-from edgebench.session_stages import fault_of_stages
 from edgebench.stats.clock import MAX_DRIFT
 from edgebench.suggest import printable
 
-# What a device says of its times, held against itself and against when it was asked and had answered.
-#
-# All of it holds by construction for a worker that stamps with its monotonic clock, so that no healthy
-# session
-# fails here; a device that breaks it has stamped something else, and none of its figures can be believed.
-# The
-# agent reads the same clock as its worker, before a request and as it passes the reply on: the work lies
-# between. How those readings fit the host's clock is `edgebench.stats.clock`'s to say.
-#
-# Raises ImpossibleTimes, here everywhere, with what was said.
+# A device's times against the times of the request. The agent reads the same clock as its worker, before a
+# request and as it passes the reply on: the work lies between. The stamps within a pass are checked where a
+# session takes it in (edgebench.run.measuring.session_record.take_in). All raise ImpossibleTimes.
 
 
 ROUNDING_NS = 1_000
@@ -43,15 +35,6 @@ class ImpossibleTimes(ProtocolError):
     fix = (
         "repeat it with both machines awake and no clock being set (timedatectl, chronyc tracking); a device "
         "that goes on saying so is not to be believed"
-    )
-
-
-class TooShortForTheClock(ImpossibleTimes):
-    """What took no time by a clock that moves in steps: it has no figure either."""
-
-    fix = (
-        "a device whose clock moves with its kernel's ticks cannot time it: measure a scene of more patches "
-        "(--scene), or give it a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS)"
     )
 
 
@@ -101,36 +84,6 @@ def require_bursts(times: BurstTimes, plan: LoadBursts, span: Span) -> None:
             if taken_ns < due_s * 1e9 * (1 - MAX_DRIFT):
                 raise ImpossibleTimes(f"{what} of {taken_ns / 1e9:.6g} s, {due_s:g} s were due")
         idle_from_ns = end_ns
-
-
-def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.int64], span: Span) -> None:
-    """Stamps int64 [n, stages, 2] of n batches, at least one, within their run, and the run within its span.
-
-    A runner with a queue has several batches in hand, so that they overlap; the worker fills one after the
-    other all the same. Where the clock is coarse a stage, a batch and a short run may take no time.
-    """
-    require_within(what, start_ns, end_ns, span)
-    if not len(stamps):
-        raise ImpossibleTimes(f"{what} without a batch")
-    starts, ends = stamps[:, :, 0], stamps[:, :, 1]
-    began, filled, done = starts[:, 0], starts[:, TIMED - 1], ends[:, TIMED - 1]
-    for wrong, words in (
-        ((ends < starts).any(axis=1), "has a stage that ends before it begins"),
-        ((starts[:, 1:TIMED] < ends[:, : TIMED - 1]).any(axis=1), "has a stage that begins within another"),
-        ((starts.min(axis=1) < began) | (ends.max(axis=1) > done), "has a stage outside itself"),
-        ((began < start_ns) | (done > end_ns), "is outside of it"),
-        (np.append(False, began[1:] < filled[:-1]), "was filled while the one before it was"),
-    ):
-        if wrong.any():
-            raise ImpossibleTimes(f"{what} whose batch {int(wrong.argmax())} {words}")
-
-
-def require_timed(start_ns: int, end_ns: int, stamps: NDArray[np.int64]) -> None:
-    """It took time, and so did its inference: no figure is made of 0."""
-    if end_ns == start_ns:
-        raise TooShortForTheClock("a pass that took no time by its clock")
-    if not (stamps[:, TIMED - 1, 1] > stamps[:, TIMED - 1, 0]).any():
-        raise TooShortForTheClock("a pass without any time of inference by its clock")
 
 
 def batch_ns(stamps: NDArray[np.int64]) -> list[int]:
@@ -273,13 +226,6 @@ class Loaded(Reply):
     numpy: _Name
     stages: tuple[str, ...] = Field(min_length=3, max_length=16)
     test_clock: InjectedClock | None = None  # where its clock was moved on purpose
-
-    @field_validator("stages")
-    @classmethod
-    def _check_stages(cls, stages: tuple[str, ...]) -> tuple[str, ...]:
-        if fault := fault_of_stages(stages):
-            raise ValueError(f"{fault}; choose another `extra_stage` in the runner")
-        return stages
 
 
 class Scored(Reply):
@@ -429,8 +375,6 @@ class ProbeReport(Reply):
             raise ProtocolError(f"a probe's chunk of {len(payload)} bytes for {self.n} samples")
         columns = np.frombuffer(payload, "<f8").reshape(1 + len(self.channels), self.n)
         stamps = columns[0].view("<i8").astype(np.int64)
-        if stamps.size and not -LAST_NS < stamps.min() <= stamps.max() < LAST_NS:
-            raise ProtocolError("a probe's samples with stamps out of range")
         return ProbeChunk(
             self.probe, stamps, dict(zip(self.channels, columns[1:].astype(float), strict=True))
         )

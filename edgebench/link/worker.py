@@ -33,12 +33,11 @@ from edgebench.link.replies import (
     batch_ns,
     checked,
     failure_in,
-    require_batches,
     require_bursts,
     require_fits,
     require_idle,
-    require_timed,
     require_warm_up,
+    require_within,
     scores_in,
     stamps_in,
 )
@@ -481,8 +480,7 @@ class Worker:
         batch = self.artifact.batch
         batches = -(-plan.scene.patches // batch)
         stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
-        require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._answer_span())
-        require_timed(reply.start_ns, reply.end_ns, stamps)
+        require_within("a pass", reply.start_ns, reply.end_ns, self._answer_span())
         self.clock_steps.take_in(stamps)
         rest = frame.payload[reply.stamps_bytes :]
         scores = scores_in(rest, reply, plan.scene.patches, self.artifact.scores)
@@ -507,7 +505,7 @@ class Worker:
         stamps = stamps_in(frame.payload, len(self.stages))
         taken_ns = self._batch_ns + batch_ns(stamps)
         if len(stamps):
-            require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._answer_span())
+            require_within("a warm-up", reply.start_ns, reply.end_ns, self._answer_span())
             self.clock_steps.take_in(stamps)
         require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
         self._reached_ns = max(self._reached_ns, reply.end_ns)

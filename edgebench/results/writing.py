@@ -36,7 +36,7 @@ from edgebench.records.target import has_secrets
 from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
 from edgebench.results.load import Source, read_rows
-from edgebench.results.parquet import MOST_NS, first_fault, joined_rows, to_arrow, write_options
+from edgebench.results.parquet import MOST_NS, to_arrow, write_options
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.this_machine import started_s as process_started_s
 
@@ -83,14 +83,12 @@ def write_file(path: Path, data: bytes) -> None:
 def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
     """Write a new Parquet file and flush it to the disk; returns the hex SHA-256 of its bytes.
 
-    Rows that are a file already are moved there. ValueError for rows that nobody could read again.
+    Rows that are a file already are moved there. Raises ValueError for other columns than those of the table.
     """
     if isinstance(rows, TableFile):
         rows.path.rename(path)
         return rows.sha256
     table = to_arrow(rows, name)
-    if (fault := first_fault(name, joined_rows(name, [table]))) is not None:
-        raise ValueError(f"the table {name}: {fault[1]}")
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, **write_options(table.column_names))
     data = sink.getvalue().to_pybytes()

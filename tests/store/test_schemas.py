@@ -194,7 +194,7 @@ def test_the_schema_refuses_what_the_reader_refuses(experiment_path, change):
 
 def windows_of_a_session(folder):
     """A stored table of windows: no made session has one."""
-    rows = window_rows([Window(0, "steady", 1, 5, 10, 20)], scene_patches=4)
+    rows = window_rows([Window(0, "steady", 1, 5, 10, 20)])
     write_table(folder / "windows.parquet", rows, "windows")
     return folder / "windows.parquet"
 
