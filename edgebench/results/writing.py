@@ -37,7 +37,7 @@ from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
 from edgebench.results.load import Source, read_rows
 from edgebench.results.parquet import MOST_NS, to_arrow, write_options
-from edgebench.results.record_reading import read_experiment, read_sessions
+from edgebench.results.record_reading import read_experiment, read_sessions, record_bytes, with_checksum
 from edgebench.this_machine import started_s as process_started_s
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class ExperimentStore:
             if scene_jpeg is not None:
                 replace_file(path / layout.SCENE_FILE, scene_jpeg)
             if image_paths is not None:
-                replace_file(path / layout.IMAGES_FILE, image_paths.model_dump_json(indent=1).encode())
+                replace_file(path / layout.IMAGES_FILE, record_bytes(image_paths))
             (path / layout.TRIALS_FOLDER).mkdir(exist_ok=True)
             # Last, because a folder with it is an experiment.
             _write_record(path, record)
@@ -365,7 +365,7 @@ class ExperimentStore:
                 }
                 with_hashes = record.model_copy(update={"tables": hashes})
                 self._require_own_passes(with_hashes, temporary)
-                write_file(temporary / layout.SESSION_FILE, with_hashes.model_dump_json(indent=1).encode())
+                write_file(temporary / layout.SESSION_FILE, record_bytes(with_hashes))
         self._note_passes(with_hashes)
         return folder
 
@@ -400,7 +400,7 @@ class ExperimentStore:
         """Write trial.json, which is derived and may be replaced; ValueError for what JSON cannot hold."""
         path = layout.trial_folder(self.path, self._require_key(key)) / layout.TRIAL_FILE
         document = {"schema_version": SCHEMA_VERSION, **summary}
-        data = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
+        data = with_checksum(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
         with self._writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, data)
@@ -410,7 +410,7 @@ class ExperimentStore:
         """Write run.json, which says how the last run ended and replaces what an earlier one said."""
         path = self.path / layout.RUN_FILE
         with self._writing(path):
-            replace_file(path, run.model_dump_json(indent=1).encode())
+            replace_file(path, record_bytes(run))
         return path
 
     def close(self) -> None:
@@ -465,8 +465,7 @@ def require_writable(output_dir: Path) -> None:
 def _write_record(folder: Path, record: ExperimentRecord) -> None:
     """Write experiment.json, for its owner alone where launches have values that may be secrets."""
     private = any(has_secrets(asdict(target.launch)) for target in record.targets)
-    data = record.model_dump_json(indent=1).encode()
-    replace_file(folder / layout.EXPERIMENT_FILE, data, private=private)
+    replace_file(folder / layout.EXPERIMENT_FILE, record_bytes(record), private=private)
 
 
 def _new_timed(output_dir: Path, record: ExperimentRecord) -> Path:
