@@ -145,8 +145,6 @@ def require_warm_up(batches: int, steady: bool, taken_ns: Sequence[int], floor: 
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 AboveZero = Annotated[int, Field(gt=0, lt=1 << 62)]
 Seconds = Annotated[FiniteFloat, Field(gt=0)]
-_Name = Annotated[str, Field(max_length=200)]
-_Reason = Annotated[str, Field(max_length=2000)]
 
 
 class Reply(BaseModel):
@@ -159,27 +157,27 @@ class Hello(Reply):
     """The agent's first words."""
 
     protocol: int
-    python: _Name
-    platform: _Name
-    left_power_mode: Annotated[str, Field(max_length=20_000)] = ""  # by an agent that was killed
+    python: str
+    platform: str
+    left_power_mode: str = ""  # by an agent that was killed
 
 
 class LaunchFaults(Reply):
     """What keeps a worker from starting that is started as asked: each what is wrong, and the fix."""
 
-    faults: Annotated[tuple[tuple[_Reason, _Reason], ...], Field(max_length=10)]
+    faults: tuple[tuple[str, str], ...]
 
 
 class PowerModeObstacle(Reply):
     """What stood, or stands, in the way of a power mode; "" for nothing."""
 
-    obstacle: Annotated[str, Field(max_length=20_000)]
+    obstacle: str
 
 
 class PutBack(Reply):
     """What became of a power mode that was set; "" where none was."""
 
-    text: Annotated[str, Field(max_length=20_000)]
+    text: str
 
 
 class Room(Reply):
@@ -197,7 +195,7 @@ class ClockReading(Reply):
 class Started(Reply):
     """A worker's process was started, pinned to these cores; none where it was not pinned."""
 
-    cores: Annotated[tuple[Count, ...], Field(max_length=4096)] = ()
+    cores: tuple[Count, ...] = ()
 
 
 class Memory(Reply):
@@ -223,8 +221,8 @@ class Loaded(Reply):
     tick_ns: AboveZero | None = None  # the smallest step of the clock of its stamps
     after_load_bytes: AboveZero | None
     runtime: dict[str, Any]
-    numpy: _Name
-    stages: tuple[str, ...] = Field(min_length=3, max_length=16)
+    numpy: str
+    stages: tuple[str, ...] = Field(min_length=TIMED)
     test_clock: InjectedClock | None = None  # where its clock was moved on purpose
 
 
@@ -265,7 +263,7 @@ class Warmed(Reply):
 class BuildReply(Reply):
     """The file that a worker has built, or that lay there."""
 
-    path: str = Field(max_length=4096)
+    path: str
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: AboveZero
     seconds: float = Field(ge=0, allow_inf_nan=False)
@@ -281,7 +279,7 @@ class Progressed(Reply):
 
     progress: Count
     total: Count = 0
-    text: _Name = ""
+    text: str = ""
     now_ns: Count
 
 
@@ -296,7 +294,7 @@ class Bursts(Reply):
     """Bursts of load, and since when the device idled before the first."""
 
     start_ns: Count
-    bursts: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=16)]
+    bursts: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1)]
 
 
 class LeftRunning(Reply):
@@ -323,24 +321,24 @@ class Ended(Reply):
     out_of_memory: bool = False
     problem: str | None = None
     stderr_tail: str = ""
-    left_running: tuple[LeftRunning, ...] = Field(default=(), max_length=1000)
+    left_running: tuple[LeftRunning, ...] = ()
 
 
 class _Info(Reply):
     rate_hz: float = Field(gt=0)
-    resolution: _Name
-    scope: _Name
-    channels: tuple[Channel, ...] = Field(min_length=1, max_length=256)
-    absent: dict[_Name, _Reason] = Field(default_factory=dict, max_length=64)
+    resolution: str
+    scope: str
+    channels: tuple[Channel, ...] = Field(min_length=1)
+    absent: dict[str, str] = Field(default_factory=dict)
     averaging_ms: FiniteFloat | None = Field(default=None, gt=0)
 
 
 class ProbeAccess(Reply):
     """What a probe is read from: who may open it, and which other processes have it open; empty: unknown."""
 
-    port: str = Field(default="", max_length=4096)
-    permission: _Name = ""
-    held_by: tuple[_Name, ...] = Field(default=(), max_length=5)
+    port: str = ""
+    permission: str = ""
+    held_by: tuple[str, ...] = ()
 
 
 class ProbeReport(Reply):
@@ -351,12 +349,12 @@ class ProbeReport(Reply):
     info: _Info | None = None
     reason: str = ""
     fix: str = ""
-    step: _Name = ""  # how far it came that cannot be opened: edgebench.probes.basics
+    step: str = ""  # how far it came that cannot be opened: edgebench.probes.basics
     access: ProbeAccess = ProbeAccess()
     n: Count = 0
-    channels: tuple[_Name, ...] = Field(default=(), max_length=256)
+    channels: tuple[str, ...] = ()
     count: Count = 0  # of readings that were rejected since it last told of any
-    first: tuple[_Name, ...] = Field(default=(), max_length=5)  # of them, verbatim
+    first: tuple[str, ...] = ()  # of them, verbatim
     stderr_tail: str = ""
     code: int | None = None  # of a process that ended
     signal: str | None = None
