@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgebench
@@ -118,6 +118,7 @@ def changed(whole: Path, kind: str, change: Callable[[bytes], bytes]) -> str | N
 
 @pytest.mark.attack("any byte of a stored file is another one: it is refused, or its data are equal")
 @pytest.mark.parametrize("kind", sorted(READERS))
+@settings(max_examples=50)
 @given(place=st.integers(0), flip=st.integers(1, 255))
 def test_a_changed_byte_is_refused_or_harmless(whole, kind, place, flip):
     def change(sound: bytes) -> bytes:
@@ -129,6 +130,7 @@ def test_a_changed_byte_is_refused_or_harmless(whole, kind, place, flip):
 
 @pytest.mark.attack("a stored file ends at any byte: it is refused")
 @pytest.mark.parametrize("kind", sorted(READERS))
+@settings(max_examples=25)
 @given(length=st.integers(0))
 def test_a_file_that_ends_too_early_is_refused(whole, kind, length):
     assert changed(whole, kind, lambda sound: sound[: length % len(sound)]) is None
