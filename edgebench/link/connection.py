@@ -33,11 +33,11 @@ SLOWEST_BYTES_S = 1000
 """A link that moves more slowly than this is as good as stuck, even where it never stands still for long."""
 
 LAST_READS = 64
-"""How often what is left on stderr is read for, before a writer that goes on is left alone."""
+"""Most reads of what is left on stderr; a writer that goes on is left alone then."""
 
 
 class Stalled(Exception):
-    """What is written is not taken in."""
+    """The other side reads nothing of what is written."""
 
 
 class Pipes:
@@ -272,7 +272,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether the agent's process runs, its pipes are open, and what goes over them can be understood."""
+        """True while the agent's process runs, its pipes are open and it sends frames."""
         return not self._closed and not self._broken and self._process.poll() is None
 
     def listen(self, listener: Callable[[Frame], None]) -> None:

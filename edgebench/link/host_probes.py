@@ -129,10 +129,10 @@ class SampleSpool:
 
 
 LAST_SAMPLES_S = 3.0
-"""How long the samples up to a session's end are waited for: a chunk comes about every half second."""
+"""Seconds to wait for the samples up to a session's end: a chunk comes about every half second."""
 
 AHEAD_NS = 1_000_000_000
-"""How far a stamp may be ahead of the clock that it was read from: rounding is less."""
+"""Most lead of a stamp over the clock that it was read from: rounding is less."""
 
 HEAR_EVERY_S = 0.25
 """A pass may take half an hour: what the probes send is read meanwhile, before their pipe is full."""
@@ -165,7 +165,7 @@ class DeviceTimeSamples:
 
 @dataclass(frozen=True)
 class HostSamples:
-    """What the host's probes gave to one session: as its own probes' facts are, and by probe the chunks."""
+    """Facts of the host's probes in one session, as its own probes have them, and chunks by probe."""
 
     probes: tuple[ProbeInfo, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
@@ -218,7 +218,7 @@ class HostProbes:
             return any(self._probes[name].metering for name in self._names if name in self._probes)
 
     def state(self) -> HostSamples:
-        """What the session's probes are, and why others are not; without samples."""
+        """Return the session's probes and the reasons of those that are missing; without samples."""
         infos: list[ProbeInfo] = []
         reasons: dict[str, str] = {}
         with self._lock:
@@ -232,7 +232,7 @@ class HostProbes:
         return HostSamples(tuple(infos), reasons)
 
     def end_session(self, fit: ClockFit | None, bursts: BurstTimes | None = None) -> HostSamples:
-        """What was sampled while the session ran, on the device's clock; OSError where the disk refused it.
+        """Return the samples of the session, on the device's clock. Raises OSError if the disk refused them.
 
         Args:
             fit: the session's; its span is the session. None where the clocks were never matched: there is

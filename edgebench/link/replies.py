@@ -1,4 +1,4 @@
-"""What an agent or a worker may answer, checked: a device is outside data like any other."""
+"""Answers of agents and workers: their schemas, and their times against those of the requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TIMED = 3
 
 
 class ImpossibleTimes(ProtocolError):
-    """What cannot have been measured: no figure of the session is one."""
+    """A time that cannot have been measured: the session has no estimates."""
 
     fix = (
         "repeat it with both machines awake and no clock being set (timedatectl, chronyc tracking); a device "
@@ -39,7 +39,7 @@ class ImpossibleTimes(ProtocolError):
 
 
 class Span(NamedTuple):
-    """From when to when a request can have been worked on, on the clock of its stamps."""
+    """Time in which a request can have been worked on, on the clock of its stamps."""
 
     from_ns: int
     to_ns: int = LAST_NS
@@ -57,7 +57,7 @@ def require_within(what: str, start_ns: int, end_ns: int, span: Span) -> None:
 
 
 def require_fits(what: str, taken_ns: float, span: Span) -> None:
-    """What has no stamps of its own took no longer than the request that it was part of."""
+    """Refuse a duration without stamps that is longer than the request that it was part of."""
     whole_ns = span.to_ns - span.from_ns
     if taken_ns > whole_ns + ROUNDING_NS:
         raise ImpossibleTimes(f"{what} of {taken_ns / 1e9:.6g} s in a request of {whole_ns / 1e9:.6g} s")
@@ -71,7 +71,7 @@ def require_idle(start_ns: int, end_ns: int, idle_s: float, span: Span) -> None:
 
 
 def require_bursts(times: BurstTimes, plan: LoadBursts, span: Span) -> None:
-    """As many bursts as were asked for, each as long, behind a pause as long as was asked for."""
+    """Refuse load bursts or pauses of another number or of less length than requested."""
     require_within("load bursts", times.from_ns, times.bursts_ns[-1][1], span)
     if len(times.bursts_ns) != len(plan.pauses_s):
         raise ImpossibleTimes(f"{len(times.bursts_ns)} load bursts, {len(plan.pauses_s)} were due")
@@ -87,12 +87,12 @@ def require_bursts(times: BurstTimes, plan: LoadBursts, span: Span) -> None:
 
 
 def batch_ns(stamps: NDArray[np.int64]) -> list[int]:
-    """What each batch took, from patchify to the end of infer."""
+    """Return the duration of each batch, from patchify to the end of infer."""
     return [int(taken) for taken in stamps[:, TIMED - 1, 1] - stamps[:, 0, 0]]
 
 
 class ClockSteps:
-    """In what steps the clock of a session's stamps moves, as far as its batches show it."""
+    """Steps in which the clock of a session's stamps moves, as far as its batches show them."""
 
     def __init__(self) -> None:
         self._coarse = False
@@ -111,7 +111,7 @@ class ClockSteps:
         return self._least_ns if self._coarse else 0
 
     def warnings(self) -> list[str]:
-        """That a single batch cannot be timed by it, where any took no time."""
+        """Warn that the clock cannot time a single batch, if any took no time."""
         if not self._coarse:
             return []
         return [
@@ -163,25 +163,25 @@ class Hello(Reply):
 
 
 class LaunchFaults(Reply):
-    """What keeps a worker from starting that is started as asked: each what is wrong, and the fix."""
+    """Reasons why a worker cannot start with its launch, each with its fix."""
 
     faults: tuple[tuple[str, str], ...]
 
 
 class PowerModeObstacle(Reply):
-    """What stood, or stands, in the way of a power mode; "" for nothing."""
+    """Obstacle to a power mode; "" for none."""
 
     obstacle: str
 
 
 class PutBack(Reply):
-    """What became of a power mode that was set; "" where none was."""
+    """Result of putting a power mode back; "" if none was set."""
 
     text: str
 
 
 class Room(Reply):
-    """What is free on the disk that holds the board's folder."""
+    """Free space on the disk that holds the board's folder."""
 
     free_bytes: Count
 
@@ -199,13 +199,13 @@ class Started(Reply):
 
 
 class Memory(Reply):
-    """What programs can still take on the device without swapping."""
+    """Memory that programs can still take on the device without swapping."""
 
     available_bytes: Count
 
 
 class InjectedClock(Reply):
-    """By how much a test has the device's clock moved (see edgebench.agent.clock)."""
+    """Offset and drift by which a test moves the device's clock (see edgebench.agent.clock)."""
 
     offset_ns: int = Field(gt=-(1 << 62), lt=1 << 62)
     drift_ppm: FiniteFloat
@@ -235,7 +235,7 @@ class Scored(Reply):
 
 
 class GoldenScored(Scored):
-    """What a batch of golden patches took, the session's first inference left out where there are others."""
+    """Scores of golden patches, and the duration of a batch without the session's first inference."""
 
     batch_ns: Count | None = None
 
@@ -252,7 +252,7 @@ class Passed(Scored):
 
 
 class Warmed(Reply):
-    """How the warm-up ended; stamps follow where it ran any batches."""
+    """End of the warm-up; stamps follow if it ran any batches."""
 
     batches: Count
     steady: bool
@@ -271,7 +271,7 @@ class BuildReply(Reply):
 
 
 class Progressed(Reply):
-    """How many of its images, or of a build's steps, a worker has done, and the device's clock as its agent
+    """Number of images, or of a build's steps, that a worker has done, and the device's clock as its agent
     passed that on.
 
     `total` is 0 where the number of steps is unknown; `text` says what is being done.
@@ -311,7 +311,7 @@ class LeftRunning(Reply):
 
 
 class Ended(Reply):
-    """How a worker's process ended."""
+    """End of a worker's process."""
 
     worker: Count = 0  # the number of its slot
     code: int | None = None
@@ -334,7 +334,7 @@ class _Info(Reply):
 
 
 class ProbeAccess(Reply):
-    """What a probe is read from: who may open it, and which other processes have it open; empty: unknown."""
+    """Port of a probe: who may open it, and which other processes have it open; empty: unknown."""
 
     port: str = ""
     permission: str = ""

@@ -20,7 +20,7 @@ BOARD = "board"
 
 
 class SessionProbes:
-    """What the probes of one session say; one that is not opened, or ends, leaves its reason, not a failure.
+    """Probes of one session; one that is not opened, or ends, leaves its reason, not a failure.
 
     Args:
         meters: each `kind:address`.
@@ -59,7 +59,7 @@ class SessionProbes:
 
     @property
     def metering(self) -> bool:
-        """Whether any probe that can say something about power is open."""
+        """True while a probe with power or energy is open."""
         return self.running and any(info.is_meter for info in self._infos.values())
 
     def start(self, connection: Connection, placer: Placer, timeout_s: float, place: str = BOARD) -> None:

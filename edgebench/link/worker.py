@@ -58,21 +58,21 @@ from edgebench.session_stages import BUILD
 from edgebench.suggest import printable
 
 AGENT_GRACE_S = 15.0
-"""How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
+"""Seconds that the host waits beyond the agent's own limit, before the agent counts as lost."""
 
 SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
 """The environment variable that tells a worker which session of its trial it is."""
 
 HEAR_S = 1.0
-"""How often probes are heard while nothing else is asked of a device."""
+"""Seconds between two readings of the probes while a device has no other request."""
 
 
 MOST_STEPS = 8
-"""How many times the limit of one step all of a build may take, however far it says that it is."""
+"""Most time for all of a build, in limits of one step, whatever progress it reports."""
 
 
 class WorkProgress:
-    """How far a request is, by the notes that its worker sends.
+    """Progress of a request, by the notes that its worker sends.
 
     Args:
         report: called with each note that is further than the one before.
@@ -142,7 +142,7 @@ class Board:
 
 
 class SessionContext:
-    """What the parts of one session on a device with an agent share.
+    """State that the parts of one session on a device with an agent share.
 
     Args:
         board: that measures.
@@ -220,7 +220,7 @@ class Worker:
 
     @property
     def span(self) -> Span:
-        """When what the worker answered last can have been done, on the device's clock."""
+        """Time in which the worker can have done what it answered last, on the device's clock."""
         return self._session.clock.span_of(self.number)
 
     def start(self, **fields: Json) -> None:
@@ -316,7 +316,7 @@ class Worker:
         return frame
 
     def ask_tail(self) -> str:
-        """What the worker last wrote on stderr."""
+        """Ask for the end of the worker's stderr."""
         tail = {"op": "tail", "worker": self.number}
         frame = self._connection.request(tail, self._session.faults.patience_s(self._timeouts.stop))
         self.stderr_tail = str(frame.message.get("stderr_tail", ""))
@@ -535,7 +535,7 @@ class Worker:
         self.cold = replace(self.cold, start_s=self._ready_s + reply.first_result_ns / 1e9)
 
     def _answer_span(self) -> Span:
-        """When what has just been answered can have been done, on the clock of its stamps."""
+        """Return the time in which the last request can have been done, on the clock of its stamps."""
         if self.own_time:
             return Span(self._reached_ns)
         asked = self.span

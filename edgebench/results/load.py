@@ -252,7 +252,7 @@ class StoredResults:
 
     @cached_property
     def run(self) -> RunRecord | None:
-        """How the last run ended; None where run.json is missing or damaged."""
+        """End of the last run; None if run.json is missing or damaged."""
         try:
             return read_run(self.path)
         except StoredResultError as error:

@@ -210,7 +210,7 @@ def _locked(folder: Path) -> Iterator[WriterLock]:
 
 
 def _holder(folder: Path) -> str:
-    """Who holds the lock, as far as the note can be read: it is in a folder that anyone may write."""
+    """Name the holder of the lock; "" if its note cannot be read."""
     path = folder / HOLDER_FILE
     try:
         if regular_file(path, folder) is None:
@@ -310,7 +310,7 @@ class ExperimentStore:
         return max(layout.numbers_in(sessions), default=-1) + 1
 
     def has(self, keys: Iterable[str]) -> bool:
-        """Whether all of these are keys of the experiment's trials."""
+        """Return True if all of these are keys of the experiment's trials."""
         return self._keys.issuperset(keys)
 
     def extend(self, record: ExperimentRecord) -> None:

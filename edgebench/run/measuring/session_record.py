@@ -145,7 +145,7 @@ LEAST_SUSTAINED = 0.5
 
 @dataclass
 class Gathered:
-    """What has arrived so far; whatever ends the session, this much is kept."""
+    """Measurements and facts so far; they are kept whatever ends the session."""
 
     timed: list[Pass] | list[Window] = field(default_factory=list)
     samples: SessionSamples = field(default_factory=SessionSamples)
@@ -173,7 +173,7 @@ class Gathered:
 
 
 def protocol_error(what: str, why: str = "", fix: str = "", stage: str = "measure") -> SessionError:
-    """What ends a session of whose passes or windows nothing, or not all, can be believed."""
+    """Return the error that ends a session whose passes or windows cannot all be right."""
     return SessionError(what, status="protocol_error", stage=stage, why=why, fix=fix)
 
 
@@ -257,7 +257,7 @@ def clock_wait(gathered: Gathered) -> dict[str, dict[str, int]]:
 
 
 def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
-    """What the record has of the workers: of several, what each alone can say."""
+    """Return the record's workers; each of several has its own facts."""
     facts = gathered.facts.workers if gathered.facts else ()
     if not facts:
         return ({"worker": 0},)
@@ -269,7 +269,7 @@ def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
 
 
 def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
-    """The tables of a session; SessionError where the device sent nonsense."""
+    """Make the tables of a session. Raises SessionError for samples that cannot be."""
     session_tables = SessionTables()
     if passes := gathered.passes:
         session_tables.passes, session_tables.batches = tables.pass_rows(passes)
@@ -293,7 +293,7 @@ def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
 
 
 def memory_warnings(describe: Mapping[str, Any], lowest_sampled_bytes: float) -> list[str]:
-    """That the device had little memory left, before the session or at any sample of it."""
+    """Warn if the device had little memory left, before the session or at any sample of it."""
     before = describe.get("memory_available_bytes")
     lowest = min(lowest_sampled_bytes, float(before) if isinstance(before, int) else math.inf)
     if lowest >= SCARCE_MEMORY_BYTES:
@@ -309,7 +309,7 @@ def memory_warnings(describe: Mapping[str, Any], lowest_sampled_bytes: float) ->
 
 @dataclass(frozen=True)
 class Job:
-    """What one session is asked to do."""
+    """Request for one session."""
 
     key: str
     n: int
@@ -403,7 +403,7 @@ _AS_KEYS = {"cold", "warmup", "memory", "windows_ns"}
 
 
 def _own_facts(gathered: Gathered) -> dict[str, Any]:
-    """What the session says of itself, by the record's fields; empty where it said nothing."""
+    """Return the session's facts, by the record's fields; empty if it gave none."""
     if gathered.facts is None:
         return {}
     facts = {name: fact for name, fact in vars(gathered.facts).items() if name in SessionRecord.model_fields}
