@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ from edgebench.prepare.tflite import TfliteChain
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.values import PRECISIONS, Variant
 from tests.attacks.summary import pytest_terminal_summary as pytest_terminal_summary
-from tests.attacks.table import ROOT, Attack, attacks_of
+from tests.attacks.table import ROOT, attacks_of
 from tests.user_models import make_models
 
-COLLECTED = pytest.StashKey[list[Attack]]()
-"""The attacks of all tests, where all were collected."""
+COLLECTED = pytest.StashKey[Counter[str]]()
+"""The number of attacks by module, where all tests were collected."""
 
 # No test asserts how long something takes, and every run tries the same examples.
 settings.register_profile(

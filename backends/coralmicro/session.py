@@ -16,7 +16,7 @@ from edgebench.agent.timed import steady_after
 from edgebench.agent.worker import WARMUP_STEP
 from edgebench.errors import SessionError
 from edgebench.link.clock_match import BETWEEN_TRIPS, as_session_error
-from edgebench.link.replies import Span, TooShortForTheClock, require_within
+from edgebench.link.replies import Span, require_within
 from edgebench.link.session_loop import Timeouts
 from edgebench.link.window_session import BoardSession, fitted, size_bytes
 from edgebench.records.model import Artifact, InputSpec
@@ -273,8 +273,6 @@ class CoralMicroSession(BoardSession[Pass]):
         """Over the first patches of the resident scene, at least 1."""
         expected_s = self._expected_s(patches, self._timeouts.measure)
         run = self.ask(lambda: self._board.run(patches, expected_s))
-        if not (run.stamps_ns[:, -1, 1] > run.stamps_ns[:, -1, 0]).any():
-            raise TooShortForTheClock("a pass without any time of inference by its clock")
         self._host_patch_s = (run.waited_ns or 0) / 1e9 / patches
         return run
 

@@ -23,7 +23,6 @@ from .lock import lock_place
 
 MAX_TEXT = 4096
 MAX_TABLE = 1 << 20
-MOST_ENTRIES = 256
 
 
 class Absent(Exception):
@@ -66,14 +65,13 @@ def number(folder: str, name: str) -> Optional[float]:
 
 
 def entries(root: str, pattern: str) -> List[str]:
-    """The paths below the root that match a pattern, sorted, up to MOST_ENTRIES."""
-    return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))[:MOST_ENTRIES]
+    """The paths below the root that match a pattern, sorted."""
+    return sorted(glob.glob(os.path.join(glob.escape(root), pattern)))
 
 
 # What a vendor's board adds to the facts: its SoC, power modes, and accelerators on USB.
 
 
-MAX_MODES = 64
 NVPMODEL_STATUS = "var/lib/nvpmodel/status"
 NVPMODEL_MODES = "etc/nvpmodel.conf"
 
@@ -122,7 +120,7 @@ def power_modes(root: str) -> Dict[str, str]:
     modes = re.findall(r"^\s*<\s*POWER_MODEL\s+ID=(\d{1,3})\s+NAME=(\S{1,60})\s*>", table, re.MULTILINE)
     if not modes:
         raise Absent("/{} names no mode".format(NVPMODEL_MODES))
-    return dict(modes[:MAX_MODES])
+    return dict(modes)
 
 
 def power_mode(root: str) -> Dict[str, Any]:
@@ -300,7 +298,6 @@ _PLUGINS = (
     ("NPU", re.compile(r"libopenvino_intel_npu_plugin\.so")),
 )
 _FIRMWARE = re.compile(r"usb-ma2(x8x|[0-9]8[0-9])\.mvcmd")  # ma2450 is the first stick's
-MAX_ENTRIES = 2000
 
 
 def openvino_files(path: Iterable[str]) -> Dict[str, List[str]]:
@@ -316,7 +313,7 @@ def openvino_files(path: Iterable[str]) -> Dict[str, List[str]]:
         if not os.path.isdir(os.path.join(folder or ".", "openvino")):
             continue
         patterns = [os.path.join(folder or ".", place, "*") for place in _FOLDERS]
-        paths = [file for pattern in patterns for file in sorted(glob.glob(pattern))[:MAX_ENTRIES]]
+        paths = [file for pattern in patterns for file in sorted(glob.glob(pattern))]
         names = [os.path.basename(file) for file in paths]
         plugins = [plugin for plugin, file in _PLUGINS if any(file.match(name) for name in names)]
         return {"plugins": plugins, "firmware": sorted({name for name in names if _FIRMWARE.fullmatch(name)})}
@@ -343,8 +340,6 @@ _MODULES = (
     "pycoral",
 )
 UNTOLD = "version not told"
-MAX_PATH_ENTRIES = 20000
-MAX_FOUND = 60
 
 
 def packages(path: Iterable[str]) -> Dict[str, str]:
@@ -356,12 +351,12 @@ def packages(path: Iterable[str]) -> Dict[str, str]:
     versions: Dict[str, str] = {}
     for folder in path:
         try:
-            entries = sorted(os.listdir(folder or "."))[:MAX_PATH_ENTRIES]
+            entries = sorted(os.listdir(folder or "."))
         except OSError:
             continue
         for entry in entries:
             match = _METADATA.fullmatch(entry)
-            if match and _OF_INTEREST.search(match.group("name")) and len(versions) < MAX_FOUND:
+            if match and _OF_INTEREST.search(match.group("name")):
                 versions.setdefault(_spelling(match.group("name")), match.group("version"))
         for module in _MODULES:
             if os.path.isfile(os.path.join(folder or ".", module, "__init__.py")):
@@ -376,7 +371,6 @@ def _spelling(name: str) -> str:
 ROOT_ENVIRONMENT = "EDGEBENCH_BOARD_ROOT"
 CPUFREQ = "sys/devices/system/cpu/cpu0/cpufreq"
 ZONES = "sys/class/thermal/thermal_zone*"
-MAX_ZONES = 64
 
 # CPU part numbers of Arm Ltd. (implementer 0x41), which is all that many arm64 kernels say.
 ARM_PARTS = {
@@ -459,7 +453,7 @@ def _megahertz(root: str, name: str) -> float:
 
 def _temperatures(root: str) -> Dict[str, float]:
     temperatures_c: Dict[str, float] = {}
-    for zone in entries(root, ZONES)[:MAX_ZONES]:
+    for zone in entries(root, ZONES):
         millidegrees = number(zone, "temp")
         if millidegrees is not None and os.path.isfile(os.path.join(zone, "type")):
             name = "{}-{}".format(os.path.basename(zone)[len("thermal_zone") :], text(zone, "type"))

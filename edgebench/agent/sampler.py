@@ -80,7 +80,6 @@ def _group(number: int) -> str:
 
 PROBE = "edgebench_probe"
 MAX_VERBATIM, MAX_READING = 5, 200  # rejected readings that are told, and characters of each
-MOST_CHANNELS = 256  # that the host takes
 DEVICE, PERMISSION = "device", "permission"  # steps at which a probe without a word of it was refused
 NAN = float("nan")
 
@@ -173,8 +172,6 @@ def _require_channels(info: Dict[str, Any]) -> None:
     twice = sorted({repr(name) for name in names if names.count(name) > 1})
     if twice:
         raise ValueError("the probe has several channels named {}".format(", ".join(twice[:5])))
-    if len(names) > MOST_CHANNELS:
-        raise ValueError("the probe has {} channels, {} are taken".format(len(names), MOST_CHANNELS))
 
 
 def _missing(error: Exception) -> Dict[str, Any]:

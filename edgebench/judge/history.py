@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
@@ -23,7 +23,7 @@ from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecor
 from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
 from edgebench.results.listing import ListedResult, StoredResult, UnreadableResult
 from edgebench.results.load import StoredResults
-from edgebench.results.record_reading import read_bounded
+from edgebench.results.record_reading import read_bounded, remove_checksum
 from edgebench.results.redaction import exported
 from edgebench.results.revisions import differences, swept_name
 from edgebench.stats.change_point import ChangePoint, change_points, change_reason
@@ -52,10 +52,11 @@ def stored_summary(folder: Path, key: str, sessions: Sequence[SessionRecord]) ->
     """
     adapter, names = _reader()
     try:
-        data = read_bounded(trial_folder(folder, key) / TRIAL_FILE, folder)
-        document: Any = from_json(data or b"null", allow_inf_nan=False)
+        data = read_bounded(trial_folder(folder, key) / TRIAL_FILE, folder) or b"null"
+        document = from_json(data, allow_inf_nan=False)
         if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
             return None
+        remove_checksum(document, data)
         summary = adapter.validate_python({name: document[name] for name in names & document.keys()})
     except (StoredResultError, ValueError):
         return None

@@ -128,7 +128,7 @@ def _stop(workers: Sequence[Worker], session: SessionContext, gently: bool = Fal
 
 def _left_running(workers: Sequence[Worker]) -> list[str]:
     left = [process for worker in workers for process in worker.left_running]
-    return [process.words() for process in left[:MAX_WARNINGS]]
+    return [process.words() for process in left]
 
 
 def _tell_left_running(workers: Sequence[Worker], error: BaseException) -> None:
@@ -140,10 +140,6 @@ def _tell_left_running(workers: Sequence[Worker], error: BaseException) -> None:
 def _raise_end(worker: Worker, frame: Frame) -> None:
     if frame.message.get("event") == "ended":
         raise worker.note_end(checked(Ended, frame.message))
-
-
-MAX_WARNINGS = 20
-MAX_WARNING = 300
 
 
 class AgentSession:
@@ -315,7 +311,6 @@ class AgentSession:
                     self._clock.edge("end", self._faults.patience_s(self._board.timeouts.stop))
             self._faults.require_no_fault()  # these may have been heard at the end alone
             self._clock.require_agreement()
-            self._probes.require_all()
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [workers x n, classes] of every image, worker by worker, on what was timed."""
@@ -417,4 +412,4 @@ def _warnings_in(runtime: dict[str, Json]) -> list[str]:
     warnings = runtime.get("warnings")
     if not isinstance(warnings, list):
         return []
-    return [text[:MAX_WARNING] for text in warnings[:MAX_WARNINGS] if isinstance(text, str)]
+    return [text for text in warnings if isinstance(text, str)]

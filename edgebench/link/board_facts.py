@@ -81,8 +81,8 @@ class NvidiaLibraries(BaseModel):
 class OpenvinoFiles(BaseModel):
     """What the OpenVINO that the board's Python finds is made of."""
 
-    plugins: Annotated[list[Text], Field(max_length=16)]
-    firmware: Annotated[list[Text], Field(max_length=16)]
+    plugins: list[Text]
+    firmware: list[Text]
 
 
 class BoardFacts(BaseModel):
@@ -113,20 +113,18 @@ class BoardFacts(BaseModel):
     clock_limit_mhz: Annotated[FiniteFloat | None, Unless] = None
     clock_max_mhz: Annotated[FiniteFloat | None, Unless] = None
     power_mode: Annotated[PowerMode | None, Unless] = None
-    power_modes: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[0-9]{1,4}$")], Text] | None, Field(max_length=64), Unless
-    ] = None
+    power_modes: Annotated[dict[Annotated[str, Field(pattern=r"^[0-9]{1,4}$")], Text] | None, Unless] = None
     pinned_clocks: Annotated[PinnedClocks | None, Unless] = None
-    usb_accelerators: Annotated[list[UsbAccelerator] | None, Field(max_length=64), Unless] = None
-    pcie_accelerators: Annotated[list[PcieAccelerator] | None, Field(max_length=64), Unless] = None
-    libraries: Annotated[dict[Text, Text] | None, Field(max_length=64), Unless] = None
+    usb_accelerators: Annotated[list[UsbAccelerator] | None, Unless] = None
+    pcie_accelerators: Annotated[list[PcieAccelerator] | None, Unless] = None
+    libraries: Annotated[dict[Text, Text] | None, Unless] = None
     openvino: Annotated[OpenvinoFiles | None, Unless] = None
     gpu: Annotated[Gpu | None, Unless] = None
     nvidia_libraries: Annotated[NvidiaLibraries | None, Unless] = None
     load_average: Annotated[list[FiniteFloat] | None, Field(min_length=1, max_length=3), Unless] = None
-    temperatures_c: Annotated[dict[Text, FiniteFloat] | None, Field(max_length=64), Unless] = None
+    temperatures_c: Annotated[dict[Text, FiniteFloat] | None, Unless] = None
     timer_resolution_ns: Annotated[FiniteFloat | None, Unless] = None
-    packages: Annotated[dict[Text, Text] | None, Field(max_length=100), Unless] = None
+    packages: Annotated[dict[Text, Text] | None, Unless] = None
 
     @classmethod
     def of(cls, facts: Mapping[str, Json]) -> BoardFacts:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import math
 import os
 import selectors
@@ -34,11 +33,11 @@ SLOWEST_BYTES_S = 1000
 """A link that moves more slowly than this is as good as stuck, even where it never stands still for long."""
 
 LAST_READS = 64
-"""How often what is left on stderr is read for, before a writer that goes on is left alone."""
+"""Most reads of what is left on stderr; a writer that goes on is left alone then."""
 
 
 class Stalled(Exception):
-    """What is written is not taken in."""
+    """The other side reads nothing of what is written."""
 
 
 class Pipes:
@@ -176,67 +175,41 @@ def _widen(descriptor: int) -> None:
         fcntl.fcntl(descriptor, set_size, PIPE_BYTES)
 
 
-# JSON from a device as plain data: text that can be written, finite numbers, bounded depth and size.
+# JSON from a device as data that files can hold: text without lone surrogates, finite numbers, bounded depth.
 
 
 MAX_DEPTH = 32
 """Lists and objects within each other; EdgeBench's own messages have 5."""
 
-MAX_VALUES = 20_000
-"""Entries of all lists and objects of one message."""
-
-MAX_TEXT = 1 << 18
-"""Characters of one text: the agent keeps 64 KiB of stderr, and an escape has four for a byte."""
-
-MAX_NAME = 500
-"""Characters of one key."""
-
 _NUMBERS = range(-(1 << 63), 1 << 64)
 
 
 def plain_message(message: Message) -> Message:
-    """The message as records, tables and pages can hold it; ProtocolError when that cannot be.
+    """Return a message that records, tables and pages can hold. Raises ProtocolError if that cannot be.
 
     A lone surrogate, which is how Python reads a name that is not UTF-8, becomes its escape: a board may
-    well have such a file or user. Everything else that cannot be held is refused.
+    well have such a file or user.
     """
-    plain = _Plain().value(message, 0)
-    assert isinstance(plain, dict)
-    return plain
+    return {_text(name): _plain(item, 1) for name, item in message.items()}
 
 
-class _Plain:
-    """Counts the entries of one message."""
-
-    def __init__(self) -> None:
-        self._left = MAX_VALUES
-
-    def value(self, value: Any, depth: int) -> Any:
-        if isinstance(value, str):
-            return _text(value, MAX_TEXT)
-        if isinstance(value, dict):
-            self._enter(len(value), depth)
-            return {_text(name, MAX_NAME): self.value(item, depth + 1) for name, item in value.items()}
-        if isinstance(value, list):
-            self._enter(len(value), depth)
-            return [self.value(item, depth + 1) for item in value]
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ProtocolError(f"a message with the number {value}, which JSON does not have")
-        if isinstance(value, int) and value not in _NUMBERS:
-            raise ProtocolError("a message with a whole number of more than 64 bits")
-        return value
-
-    def _enter(self, entries: int, depth: int) -> None:
-        if depth >= MAX_DEPTH:
-            raise ProtocolError(f"a message nested more than {MAX_DEPTH} deep")
-        self._left -= entries
-        if self._left < 0:
-            raise ProtocolError(f"a message of more than {MAX_VALUES} entries")
+def _plain(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict | list) and depth >= MAX_DEPTH:
+        raise ProtocolError(f"a message nested more than {MAX_DEPTH} deep")
+    if isinstance(value, dict):
+        return {_text(name): _plain(item, depth + 1) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ProtocolError(f"a message with the number {value}, which JSON does not have")
+    if isinstance(value, int) and value not in _NUMBERS:
+        raise ProtocolError("a message with a whole number of more than 64 bits")
+    return value
 
 
-def _text(text: str, longest: int) -> str:
-    if len(text) > longest:
-        raise ProtocolError(f"a message with a text of {len(text)} characters, {longest} are allowed")
+def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -247,12 +220,6 @@ def _text(text: str, longest: int) -> str:
 CLOSE_S = 5.0
 WRITE_STALL_S = 60.0
 POLL_BYTES = 4 << 20
-MAX_UNREAD_FRAME_BYTES = 32 << 20
-"""The most bytes of frames that wait: answers to a few requests, passes, and what probes send."""
-
-UNASKED, UNASKED_A_SECOND = 20_000, 2_000
-"""How many frames may come that answer nothing: a probe sends some ten a second."""
-
 Progress = Callable[[Frame], bool]
 
 
@@ -281,8 +248,7 @@ class Connection:
     Attributes:
         pipes: of the process.
 
-    What the agent sends is bounded, else it is a ProtocolError: MAX_UNREAD_FRAME_BYTES that are not
-    taken, a number of frames that answer nothing, no answer to what was never asked.
+    An answer to a request that is not open is a ProtocolError.
     """
 
     def __init__(
@@ -296,12 +262,8 @@ class Connection:
         self._stall_s = stall_s
         self.pipes = Pipes(process, self._hear)
         self._decoder = Decoder()
-        self._arrived: deque[tuple[Frame, int]] = deque()  # each with the bytes that are free without it
+        self._arrived: deque[Frame] = deque()
         self._followed: set[int] = set()
-        self._decoding_bytes = 0  # of a frame that is not whole yet
-        self._unread_bytes = 0
-        self._unasked = 0
-        self._opened_s = time.monotonic()
         self._asked: set[int] = set()  # requests without an answer so far
         self._id = 0
         self._broken: LinkLost | ProtocolError | None = None  # why nothing more can be sent or understood
@@ -310,7 +272,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        """Whether the agent's process runs, its pipes are open, and what goes over them can be understood."""
+        """True while the agent's process runs, its pipes are open and it sends frames."""
         return not self._closed and not self._broken and self._process.poll() is None
 
     def listen(self, listener: Callable[[Frame], None]) -> None:
@@ -400,7 +362,7 @@ class Connection:
             return 0
         left = POLL_BYTES
         self._sort(None)
-        while min(left, POLL_BYTES - self._unread_bytes) > 0 and (taken := self._receive(0.0)):
+        while left > 0 and (taken := self._receive(0.0)):
             left -= taken
             self._sort(None)
         return POLL_BYTES - left
@@ -464,16 +426,15 @@ class Connection:
         Replies to requests that are followed stay in their order, all replies without `requests`. Other
         replies are dropped: their requests were given up.
         """
-        kept: list[tuple[Frame, int]] = []
+        kept: list[Frame] = []
         try:
             while self._arrived:
-                frame, size = self._arrived.popleft()
+                frame = self._arrived.popleft()
                 answers = frame.message.get("re")
                 is_due = requests is not None and answers in requests
                 if answers is not None and not is_due and (requests is None or answers in self._followed):
-                    kept.append((frame, size))
+                    kept.append(frame)
                     continue
-                self._unread_bytes -= size
                 if answers is None:
                     self._listener(frame)
                 elif is_due:
@@ -490,39 +451,24 @@ class Connection:
     def _hear(self, data: bytes) -> None:
         if not data:
             raise self._ended()
-        self._decoding_bytes += len(data)
         try:
             frames = [
                 Frame(plain_message(frame.message), frame.payload) for frame in self._decoder.feed(data)
             ]
             for frame in frames:
                 self._admit(frame)
-            if frames and self._unread_bytes > MAX_UNREAD_FRAME_BYTES:
-                raise ProtocolError(
-                    f"more than {MAX_UNREAD_FRAME_BYTES >> 20} MiB of frames that were not asked for"
-                )
         except ProtocolError as error:
             self._broken = error
             raise
-        if not frames:
-            return
-        # What was read at once is counted with the first of it.
-        sizes = itertools.chain([self._decoding_bytes], itertools.repeat(0))
-        self._arrived.extend(zip(frames, sizes, strict=False))
-        self._unread_bytes += self._decoding_bytes
-        self._decoding_bytes = 0
+        self._arrived.extend(frames)
 
     def _admit(self, frame: Frame) -> None:
-        """ProtocolError for an answer to nothing, and for a flood of frames that answer nothing."""
+        """Raise ProtocolError for an answer to a request that is not open."""
         answers = frame.message.get("re")
         if answers is not None and (not isinstance(answers, int) or answers not in self._asked):
             raise ProtocolError(f"an answer to a request that is not open: {str(answers)[:80]}")
         if answers is not None and "progress" not in frame.message:
             self._asked.discard(answers)
-            return
-        self._unasked += 1
-        if self._unasked > UNASKED + UNASKED_A_SECOND * (time.monotonic() - self._opened_s):
-            raise ProtocolError(f"a flood of frames: {self._unasked} that answer nothing")
 
     def _ended(self) -> LinkLost:
         self.pipes.collect()

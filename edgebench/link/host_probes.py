@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+import pyarrow as pa
 
 from edgebench.agent.clock import ENVIRONMENT as TEST_CLOCK
-from edgebench.agent.frames import Decoder, Frame, ProtocolError, encode
+from edgebench.agent.frames import Frame, ProtocolError
 from edgebench.errors import EdgeBenchError
 from edgebench.link.agent_device import SIGN_OF_LIFE_S
 from edgebench.link.connection import Connection, LinkLost
 from edgebench.link.host_lag import lag_of
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.placing import Placer
-from edgebench.link.replies import ProbeReport
 from edgebench.link.session_loop import Timeouts
 from edgebench.link.session_probes import SessionProbes
 from edgebench.prepare.cache import Cache
@@ -32,18 +32,21 @@ from edgebench.records.session import BurstTimes, MeterLag, ProbeChunk, ProbeInf
 from edgebench.registry import HOST
 from edgebench.stats.clock import ClockFit
 
-# Samples on disk while they are taken: chunk behind chunk, a file a probe, read back in their order.
-#
-# A file is a sequence of frames (see agent.frames), one a chunk: stamps int64 [n] and a float64 [n] for
-# each of
-# its channels, little-endian. Memory holds no more of it than one chunk.
+# Samples on disk while they are taken: a file per probe, read back in their order. Memory holds one chunk.
 
 
-READ_BYTES = 1 << 20
+_CHUNK = pa.schema(
+    [
+        ("channels", pa.list_(pa.string())),
+        ("stamps_ns", pa.list_(pa.int64())),
+        ("values", pa.list_(pa.float64())),  # of one channel after the other
+    ]
+)
+"""Columns of a spooled file, an Arrow IPC stream with one row per chunk."""
 
 
 class SampleSpool:
-    """The chunks of some probes.
+    """Chunks of some probes on disk.
 
     Args:
         folder: of the files; made with the first chunk.
@@ -52,6 +55,7 @@ class SampleSpool:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files: dict[str, BinaryIO] = {}
+        self._writers: dict[str, pa.RecordBatchStreamWriter] = {}
         self._fault: OSError | None = None
         self._closed = False
         self._lock = threading.Lock()  # a thread may still add what comes while the session ends
@@ -62,66 +66,73 @@ class SampleSpool:
         return list(self._files)
 
     def add(self, chunk: ProbeChunk) -> None:
-        """Put a chunk behind those of its probe.
+        """Append a chunk to those of its probe. Never raises.
 
-        Where the disk refuses, this one and all that follow are lost: `require_written` says so. What a probe
-        sends is heard where nothing may fail.
+        If the disk refuses, this chunk and all that follow are lost, and `require_written` raises.
         """
         if not len(chunk.stamps_ns):
             return
-        columns = [np.asarray(chunk.stamps_ns, "<i8")]
-        columns += [np.asarray(values, "<f8") for values in chunk.values.values()]
-        message = {"n": len(columns[0]), "channels": list(chunk.values)}
+        values = np.concatenate([np.asarray(column, np.float64) for column in chunk.values.values()])
+        row = pa.record_batch(
+            [
+                pa.array([list(chunk.values)], _CHUNK.field("channels").type),
+                pa.ListArray.from_arrays([0, len(chunk.stamps_ns)], pa.array(chunk.stamps_ns, pa.int64())),
+                pa.ListArray.from_arrays([0, len(values)], pa.array(values)),
+            ],
+            schema=_CHUNK,
+        )
         with self._lock:
             if self._fault is not None or self._closed:
                 return
             try:
-                file = self._files.get(chunk.probe) or self._new_file(chunk.probe)
-                for piece in encode(message, b"".join(column.tobytes() for column in columns)):
-                    file.write(piece)
+                if chunk.probe not in self._files:
+                    self._add_file(chunk.probe)
+                self._writers[chunk.probe].write_batch(row)
             except OSError as error:
                 self._fault = error
 
     def require_written(self) -> None:
-        """OSError where a chunk could not be written."""
+        """Raise OSError if a chunk could not be written."""
         if self._fault is not None:
             raise self._fault
 
     def chunks(self, probe: str) -> Iterator[ProbeChunk]:
-        """Those of one probe that were added so far, in their order; OSError where they cannot be read."""
+        """Read the chunks of one probe that were added so far, in their order. Raises OSError."""
         self.require_written()
         if probe not in self._files:
             return
         with self._lock:
             self._files[probe].flush()
-        decoder = Decoder()
-        with Path(self._files[probe].name).open("rb") as file:
-            while data := file.read(READ_BYTES):
-                for frame in decoder.feed(data):
-                    yield ProbeReport(probe=probe, kind="chunk", **frame.message).chunk(frame.payload)
+        with Path(self._files[probe].name).open("rb") as file, pa.ipc.open_stream(file) as rows:
+            for row in rows:
+                channels = row["channels"][0].as_py()
+                values = row["values"].flatten().to_numpy().reshape(len(channels), -1)
+                stamps_ns = row["stamps_ns"].flatten().to_numpy()
+                yield ProbeChunk(probe, stamps_ns, dict(zip(channels, values, strict=True)))
 
     def close(self) -> None:
         """Remove the files, and take in nothing more; safe to call twice."""
         with self._lock:
             self._closed = True
+            self._writers.clear()
             for file in self._files.values():
                 with contextlib.suppress(OSError):  # what a full disk did not take is not wanted any more
                     file.close()
                 Path(file.name).unlink(missing_ok=True)
             self._files.clear()
 
-    def _new_file(self, probe: str) -> BinaryIO:
+    def _add_file(self, probe: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        file = (self.folder / f"{len(self._files)}.samples").open("xb")
+        file = (self.folder / f"{len(self._files)}.arrow").open("xb")
         self._files[probe] = file
-        return file
+        self._writers[probe] = pa.ipc.new_stream(file, _CHUNK)
 
 
 LAST_SAMPLES_S = 3.0
-"""How long the samples up to a session's end are waited for: a chunk comes about every half second."""
+"""Seconds to wait for the samples up to a session's end: a chunk comes about every half second."""
 
 AHEAD_NS = 1_000_000_000
-"""How far a stamp may be ahead of the clock that it was read from: rounding is less."""
+"""Most lead of a stamp over the clock that it was read from: rounding is less."""
 
 HEAR_EVERY_S = 0.25
 """A pass may take half an hour: what the probes send is read meanwhile, before their pipe is full."""
@@ -154,7 +165,7 @@ class DeviceTimeSamples:
 
 @dataclass(frozen=True)
 class HostSamples:
-    """What the host's probes gave to one session: as its own probes' facts are, and by probe the chunks."""
+    """Facts of the host's probes in one session, as its own probes have them, and chunks by probe."""
 
     probes: tuple[ProbeInfo, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
@@ -207,7 +218,7 @@ class HostProbes:
             return any(self._probes[name].metering for name in self._names if name in self._probes)
 
     def state(self) -> HostSamples:
-        """What the session's probes are, and why others are not; without samples."""
+        """Return the session's probes and the reasons of those that are missing; without samples."""
         infos: list[ProbeInfo] = []
         reasons: dict[str, str] = {}
         with self._lock:
@@ -221,7 +232,7 @@ class HostProbes:
         return HostSamples(tuple(infos), reasons)
 
     def end_session(self, fit: ClockFit | None, bursts: BurstTimes | None = None) -> HostSamples:
-        """What was sampled while the session ran, on the device's clock; OSError where the disk refused it.
+        """Return the samples of the session, on the device's clock. Raises OSError if the disk refused them.
 
         Args:
             fit: the session's; its span is the session. None where the clocks were never matched: there is
@@ -328,8 +339,6 @@ class HostProbes:
             return
         try:
             probe.hear(frame)
-            if probe.latest_ns > time.monotonic_ns() + AHEAD_NS:
-                raise ProtocolError("stamps of a time to come, by this machine's monotonic clock")
         except ProtocolError as error:
             self._faults.setdefault(name, f"{name}: what it sends cannot be understood: {error}")
 
@@ -366,6 +375,8 @@ class HostProbes:
         }
 
     def _take(self, chunk: ProbeChunk) -> None:
+        if int(chunk.stamps_ns.max()) > time.monotonic_ns() + AHEAD_NS:
+            raise ProtocolError("stamps of a time to come, by this machine's monotonic clock")
         self._latest[chunk.probe] = chunk
         if self._spool is not None and chunk.probe in self._names:
             self._spool.add(chunk)

@@ -1,4 +1,4 @@
-"""What an agent or a worker may answer, checked: a device is outside data like any other."""
+"""Answers of agents and workers: their schemas, and their times against those of the requests."""
 
 from __future__ import annotations
 
@@ -7,25 +7,17 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from edgebench.agent.frames import Frame, Message, ProtocolError
 from edgebench.agent.timed import steady_after
 from edgebench.records.session import BurstTimes, Channel, LoadBursts, ProbeChunk, ProbeInfo
-from edgebench.session_stages import fault_of_stages
 from edgebench.stats.clock import MAX_DRIFT
 from edgebench.suggest import printable
 
-# What a device says of its times, held against itself and against when it was asked and had answered.
-#
-# All of it holds by construction for a worker that stamps with its monotonic clock, so that no healthy
-# session
-# fails here; a device that breaks it has stamped something else, and none of its figures can be believed.
-# The
-# agent reads the same clock as its worker, before a request and as it passes the reply on: the work lies
-# between. How those readings fit the host's clock is `edgebench.stats.clock`'s to say.
-#
-# Raises ImpossibleTimes, here everywhere, with what was said.
+# A device's times against the times of the request. The agent reads the same clock as its worker, before a
+# request and as it passes the reply on: the work lies between. The stamps within a pass are checked where a
+# session takes it in (edgebench.run.measuring.session_record.take_in). All raise ImpossibleTimes.
 
 
 ROUNDING_NS = 1_000
@@ -38,7 +30,7 @@ TIMED = 3
 
 
 class ImpossibleTimes(ProtocolError):
-    """What cannot have been measured: no figure of the session is one."""
+    """A time that cannot have been measured: the session has no estimates."""
 
     fix = (
         "repeat it with both machines awake and no clock being set (timedatectl, chronyc tracking); a device "
@@ -46,17 +38,8 @@ class ImpossibleTimes(ProtocolError):
     )
 
 
-class TooShortForTheClock(ImpossibleTimes):
-    """What took no time by a clock that moves in steps: it has no figure either."""
-
-    fix = (
-        "a device whose clock moves with its kernel's ticks cannot time it: measure a scene of more patches "
-        "(--scene), or give it a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS)"
-    )
-
-
 class Span(NamedTuple):
-    """From when to when a request can have been worked on, on the clock of its stamps."""
+    """Time in which a request can have been worked on, on the clock of its stamps."""
 
     from_ns: int
     to_ns: int = LAST_NS
@@ -74,7 +57,7 @@ def require_within(what: str, start_ns: int, end_ns: int, span: Span) -> None:
 
 
 def require_fits(what: str, taken_ns: float, span: Span) -> None:
-    """What has no stamps of its own took no longer than the request that it was part of."""
+    """Refuse a duration without stamps that is longer than the request that it was part of."""
     whole_ns = span.to_ns - span.from_ns
     if taken_ns > whole_ns + ROUNDING_NS:
         raise ImpossibleTimes(f"{what} of {taken_ns / 1e9:.6g} s in a request of {whole_ns / 1e9:.6g} s")
@@ -88,7 +71,7 @@ def require_idle(start_ns: int, end_ns: int, idle_s: float, span: Span) -> None:
 
 
 def require_bursts(times: BurstTimes, plan: LoadBursts, span: Span) -> None:
-    """As many bursts as were asked for, each as long, behind a pause as long as was asked for."""
+    """Refuse load bursts or pauses of another number or of less length than requested."""
     require_within("load bursts", times.from_ns, times.bursts_ns[-1][1], span)
     if len(times.bursts_ns) != len(plan.pauses_s):
         raise ImpossibleTimes(f"{len(times.bursts_ns)} load bursts, {len(plan.pauses_s)} were due")
@@ -103,43 +86,13 @@ def require_bursts(times: BurstTimes, plan: LoadBursts, span: Span) -> None:
         idle_from_ns = end_ns
 
 
-def require_batches(what: str, start_ns: int, end_ns: int, stamps: NDArray[np.int64], span: Span) -> None:
-    """Stamps int64 [n, stages, 2] of n batches, at least one, within their run, and the run within its span.
-
-    A runner with a queue has several batches in hand, so that they overlap; the worker fills one after the
-    other all the same. Where the clock is coarse a stage, a batch and a short run may take no time.
-    """
-    require_within(what, start_ns, end_ns, span)
-    if not len(stamps):
-        raise ImpossibleTimes(f"{what} without a batch")
-    starts, ends = stamps[:, :, 0], stamps[:, :, 1]
-    began, filled, done = starts[:, 0], starts[:, TIMED - 1], ends[:, TIMED - 1]
-    for wrong, words in (
-        ((ends < starts).any(axis=1), "has a stage that ends before it begins"),
-        ((starts[:, 1:TIMED] < ends[:, : TIMED - 1]).any(axis=1), "has a stage that begins within another"),
-        ((starts.min(axis=1) < began) | (ends.max(axis=1) > done), "has a stage outside itself"),
-        ((began < start_ns) | (done > end_ns), "is outside of it"),
-        (np.append(False, began[1:] < filled[:-1]), "was filled while the one before it was"),
-    ):
-        if wrong.any():
-            raise ImpossibleTimes(f"{what} whose batch {int(wrong.argmax())} {words}")
-
-
-def require_timed(start_ns: int, end_ns: int, stamps: NDArray[np.int64]) -> None:
-    """It took time, and so did its inference: no figure is made of 0."""
-    if end_ns == start_ns:
-        raise TooShortForTheClock("a pass that took no time by its clock")
-    if not (stamps[:, TIMED - 1, 1] > stamps[:, TIMED - 1, 0]).any():
-        raise TooShortForTheClock("a pass without any time of inference by its clock")
-
-
 def batch_ns(stamps: NDArray[np.int64]) -> list[int]:
-    """What each batch took, from patchify to the end of infer."""
+    """Return the duration of each batch, from patchify to the end of infer."""
     return [int(taken) for taken in stamps[:, TIMED - 1, 1] - stamps[:, 0, 0]]
 
 
 class ClockSteps:
-    """In what steps the clock of a session's stamps moves, as far as its batches show it."""
+    """Steps in which the clock of a session's stamps moves, as far as its batches show them."""
 
     def __init__(self) -> None:
         self._coarse = False
@@ -158,7 +111,7 @@ class ClockSteps:
         return self._least_ns if self._coarse else 0
 
     def warnings(self) -> list[str]:
-        """That a single batch cannot be timed by it, where any took no time."""
+        """Warn that the clock cannot time a single batch, if any took no time."""
         if not self._coarse:
             return []
         return [
@@ -192,8 +145,6 @@ def require_warm_up(batches: int, steady: bool, taken_ns: Sequence[int], floor: 
 Count = Annotated[int, Field(ge=0, lt=1 << 62)]
 AboveZero = Annotated[int, Field(gt=0, lt=1 << 62)]
 Seconds = Annotated[FiniteFloat, Field(gt=0)]
-_Name = Annotated[str, Field(max_length=200)]
-_Reason = Annotated[str, Field(max_length=2000)]
 
 
 class Reply(BaseModel):
@@ -206,31 +157,31 @@ class Hello(Reply):
     """The agent's first words."""
 
     protocol: int
-    python: _Name
-    platform: _Name
-    left_power_mode: Annotated[str, Field(max_length=20_000)] = ""  # by an agent that was killed
+    python: str
+    platform: str
+    left_power_mode: str = ""  # by an agent that was killed
 
 
 class LaunchFaults(Reply):
-    """What keeps a worker from starting that is started as asked: each what is wrong, and the fix."""
+    """Reasons why a worker cannot start with its launch, each with its fix."""
 
-    faults: Annotated[tuple[tuple[_Reason, _Reason], ...], Field(max_length=10)]
+    faults: tuple[tuple[str, str], ...]
 
 
 class PowerModeObstacle(Reply):
-    """What stood, or stands, in the way of a power mode; "" for nothing."""
+    """Obstacle to a power mode; "" for none."""
 
-    obstacle: Annotated[str, Field(max_length=20_000)]
+    obstacle: str
 
 
 class PutBack(Reply):
-    """What became of a power mode that was set; "" where none was."""
+    """Result of putting a power mode back; "" if none was set."""
 
-    text: Annotated[str, Field(max_length=20_000)]
+    text: str
 
 
 class Room(Reply):
-    """What is free on the disk that holds the board's folder."""
+    """Free space on the disk that holds the board's folder."""
 
     free_bytes: Count
 
@@ -244,17 +195,17 @@ class ClockReading(Reply):
 class Started(Reply):
     """A worker's process was started, pinned to these cores; none where it was not pinned."""
 
-    cores: Annotated[tuple[Count, ...], Field(max_length=4096)] = ()
+    cores: tuple[Count, ...] = ()
 
 
 class Memory(Reply):
-    """What programs can still take on the device without swapping."""
+    """Memory that programs can still take on the device without swapping."""
 
     available_bytes: Count
 
 
 class InjectedClock(Reply):
-    """By how much a test has the device's clock moved (see edgebench.agent.clock)."""
+    """Offset and drift by which a test moves the device's clock (see edgebench.agent.clock)."""
 
     offset_ns: int = Field(gt=-(1 << 62), lt=1 << 62)
     drift_ppm: FiniteFloat
@@ -270,16 +221,9 @@ class Loaded(Reply):
     tick_ns: AboveZero | None = None  # the smallest step of the clock of its stamps
     after_load_bytes: AboveZero | None
     runtime: dict[str, Any]
-    numpy: _Name
-    stages: tuple[str, ...] = Field(min_length=3, max_length=16)
+    numpy: str
+    stages: tuple[str, ...] = Field(min_length=TIMED)
     test_clock: InjectedClock | None = None  # where its clock was moved on purpose
-
-    @field_validator("stages")
-    @classmethod
-    def _check_stages(cls, stages: tuple[str, ...]) -> tuple[str, ...]:
-        if fault := fault_of_stages(stages):
-            raise ValueError(f"{fault}; choose another `extra_stage` in the runner")
-        return stages
 
 
 class Scored(Reply):
@@ -291,7 +235,7 @@ class Scored(Reply):
 
 
 class GoldenScored(Scored):
-    """What a batch of golden patches took, the session's first inference left out where there are others."""
+    """Scores of golden patches, and the duration of a batch without the session's first inference."""
 
     batch_ns: Count | None = None
 
@@ -308,7 +252,7 @@ class Passed(Scored):
 
 
 class Warmed(Reply):
-    """How the warm-up ended; stamps follow where it ran any batches."""
+    """End of the warm-up; stamps follow if it ran any batches."""
 
     batches: Count
     steady: bool
@@ -319,7 +263,7 @@ class Warmed(Reply):
 class BuildReply(Reply):
     """The file that a worker has built, or that lay there."""
 
-    path: str = Field(max_length=4096)
+    path: str
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: AboveZero
     seconds: float = Field(ge=0, allow_inf_nan=False)
@@ -327,7 +271,7 @@ class BuildReply(Reply):
 
 
 class Progressed(Reply):
-    """How many of its images, or of a build's steps, a worker has done, and the device's clock as its agent
+    """Number of images, or of a build's steps, that a worker has done, and the device's clock as its agent
     passed that on.
 
     `total` is 0 where the number of steps is unknown; `text` says what is being done.
@@ -335,7 +279,7 @@ class Progressed(Reply):
 
     progress: Count
     total: Count = 0
-    text: _Name = ""
+    text: str = ""
     now_ns: Count
 
 
@@ -350,7 +294,7 @@ class Bursts(Reply):
     """Bursts of load, and since when the device idled before the first."""
 
     start_ns: Count
-    bursts: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1, max_length=16)]
+    bursts: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1)]
 
 
 class LeftRunning(Reply):
@@ -367,7 +311,7 @@ class LeftRunning(Reply):
 
 
 class Ended(Reply):
-    """How a worker's process ended."""
+    """End of a worker's process."""
 
     worker: Count = 0  # the number of its slot
     code: int | None = None
@@ -377,24 +321,24 @@ class Ended(Reply):
     out_of_memory: bool = False
     problem: str | None = None
     stderr_tail: str = ""
-    left_running: tuple[LeftRunning, ...] = Field(default=(), max_length=1000)
+    left_running: tuple[LeftRunning, ...] = ()
 
 
 class _Info(Reply):
     rate_hz: float = Field(gt=0)
-    resolution: _Name
-    scope: _Name
-    channels: tuple[Channel, ...] = Field(min_length=1, max_length=256)
-    absent: dict[_Name, _Reason] = Field(default_factory=dict, max_length=64)
+    resolution: str
+    scope: str
+    channels: tuple[Channel, ...] = Field(min_length=1)
+    absent: dict[str, str] = Field(default_factory=dict)
     averaging_ms: FiniteFloat | None = Field(default=None, gt=0)
 
 
 class ProbeAccess(Reply):
-    """What a probe is read from: who may open it, and which other processes have it open; empty: unknown."""
+    """Port of a probe: who may open it, and which other processes have it open; empty: unknown."""
 
-    port: str = Field(default="", max_length=4096)
-    permission: _Name = ""
-    held_by: tuple[_Name, ...] = Field(default=(), max_length=5)
+    port: str = ""
+    permission: str = ""
+    held_by: tuple[str, ...] = ()
 
 
 class ProbeReport(Reply):
@@ -405,12 +349,12 @@ class ProbeReport(Reply):
     info: _Info | None = None
     reason: str = ""
     fix: str = ""
-    step: _Name = ""  # how far it came that cannot be opened: edgebench.probes.basics
+    step: str = ""  # how far it came that cannot be opened: edgebench.probes.basics
     access: ProbeAccess = ProbeAccess()
     n: Count = 0
-    channels: tuple[_Name, ...] = Field(default=(), max_length=256)
+    channels: tuple[str, ...] = ()
     count: Count = 0  # of readings that were rejected since it last told of any
-    first: tuple[_Name, ...] = Field(default=(), max_length=5)  # of them, verbatim
+    first: tuple[str, ...] = ()  # of them, verbatim
     stderr_tail: str = ""
     code: int | None = None  # of a process that ended
     signal: str | None = None
@@ -429,8 +373,6 @@ class ProbeReport(Reply):
             raise ProtocolError(f"a probe's chunk of {len(payload)} bytes for {self.n} samples")
         columns = np.frombuffer(payload, "<f8").reshape(1 + len(self.channels), self.n)
         stamps = columns[0].view("<i8").astype(np.int64)
-        if stamps.size and not -LAST_NS < stamps.min() <= stamps.max() < LAST_NS:
-            raise ProtocolError("a probe's samples with stamps out of range")
         return ProbeChunk(
             self.probe, stamps, dict(zip(self.channels, columns[1:].astype(float), strict=True))
         )

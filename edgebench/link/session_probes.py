@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,18 +18,9 @@ from edgebench.suggest import printable
 NOT_ASKED = "no meter was asked for"
 BOARD = "board"
 
-MAX_UNREAD_SAMPLE_BYTES = 256 << 20
-"""The most bytes of samples that are kept here until they are taken."""
-
-MAX_SAMPLE_BYTES_A_SECOND = 64 << 20
-"""Beyond that, of samples that are taken as they come: two million samples a second of three channels."""
-
-CHUNK_BYTES = 1000
-"""What a chunk takes besides its samples, for each of its channels."""
-
 
 class SessionProbes:
-    """What the probes of one session say; one that is not opened, or ends, leaves its reason, not a failure.
+    """Probes of one session; one that is not opened, or ends, leaves its reason, not a failure.
 
     Args:
         meters: each `kind:address`.
@@ -50,8 +40,6 @@ class SessionProbes:
         take: TakeSamples | None = None,
     ) -> None:
         self._take = take
-        self._began_s = time.monotonic()
-        self._sample_bytes = 0  # that came since then
         self._workers = list(workers)
         self._preferred = tuple(dict.fromkeys(name for name in preferred if name not in meters))
         self._monitors = tuple(dict.fromkeys(monitor for monitor in monitors if monitor not in meters))
@@ -61,8 +49,6 @@ class SessionProbes:
         self.accesses: dict[str, ProbeAccess] = {}
         self._reasons: dict[str, str] = {} if self._meters or self._preferred else {"": NOT_ASKED}
         self._chunks: deque[ProbeChunk] = deque()
-        self._unread_bytes = 0
-        self._flooded: ProtocolError | None = None
         self.refusals: dict[str, ProbeReport] = {}
         self._lost: dict[str, str] = {}  # those that look for their device now, and why it was lost
         self.outages: dict[str, str] = {}
@@ -73,7 +59,7 @@ class SessionProbes:
 
     @property
     def metering(self) -> bool:
-        """Whether any probe that can say something about power is open."""
+        """True while a probe with power or energy is open."""
         return self.running and any(info.is_meter for info in self._infos.values())
 
     def start(self, connection: Connection, placer: Placer, timeout_s: float, place: str = BOARD) -> None:
@@ -184,17 +170,10 @@ class SessionProbes:
                 del self._reasons[meter]
         return self._late.issuperset(self._reasons)
 
-    def require_all(self) -> None:
-        """ProtocolError where there were once more samples than are kept."""
-        if self._flooded is not None:
-            raise self._flooded
-
     def drain(self) -> Iterator[ProbeChunk]:
         """The chunks that are kept here and not taken yet."""
         while self._chunks:
-            chunk = self._chunks.popleft()
-            self._unread_bytes -= _size_bytes(chunk)
-            yield chunk
+            yield self._chunks.popleft()
 
     def facts(self) -> tuple[tuple[ProbeInfo, ...], dict[str, str], dict[str, str]]:
         """The probes that were opened, by meter why it gave nothing or no more, and the same by monitor."""
@@ -205,29 +184,11 @@ class SessionProbes:
     def _store_chunk(self, chunk: ProbeChunk) -> None:
         if not len(chunk.stamps_ns):
             return
-        self._count(_size_bytes(chunk))
-        self.require_all()
         self.latest_ns = max(self.latest_ns, int(chunk.stamps_ns.max()))
         if self._take is not None:
             self._take(chunk)
         else:
             self._chunks.append(chunk)
-
-    def _count(self, size_bytes: int) -> None:
-        """Note a flood where these are more samples than are kept, or than any probe takes."""
-        if self._flooded is not None:
-            return
-        if self._take is None:
-            self._unread_bytes += size_bytes
-            if self._unread_bytes > MAX_UNREAD_SAMPLE_BYTES:
-                most_mib = MAX_UNREAD_SAMPLE_BYTES >> 20
-                self._flooded = ProtocolError(f"more than {most_mib} MiB of samples in one pass")
-            return
-        self._sample_bytes += size_bytes
-        seconds = time.monotonic() - self._began_s
-        if self._sample_bytes > MAX_UNREAD_SAMPLE_BYTES + seconds * MAX_SAMPLE_BYTES_A_SECOND:
-            mib = self._sample_bytes >> 20
-            self._flooded = ProtocolError(f"{mib} MiB of samples in {seconds:.0f} s: more than a probe takes")
 
     def _silent(self) -> list[str]:
         return [meter for meter in self._started if meter not in self._infos and meter not in self._reasons]
@@ -240,8 +201,3 @@ def _announced(chunk: ProbeChunk, info: ProbeInfo) -> ProbeChunk:
         names = ", ".join(printable(repr(name)) for name in sorted(unknown)) or "no channel"
         raise ProtocolError(f"samples of {names}, which {chunk.probe} has not announced")
     return chunk
-
-
-def _size_bytes(chunk: ProbeChunk) -> int:
-    columns = 1 + len(chunk.values)
-    return chunk.stamps_ns.nbytes * columns + CHUNK_BYTES * columns

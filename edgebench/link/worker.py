@@ -33,12 +33,11 @@ from edgebench.link.replies import (
     batch_ns,
     checked,
     failure_in,
-    require_batches,
     require_bursts,
     require_fits,
     require_idle,
-    require_timed,
     require_warm_up,
+    require_within,
     scores_in,
     stamps_in,
 )
@@ -59,21 +58,21 @@ from edgebench.session_stages import BUILD
 from edgebench.suggest import printable
 
 AGENT_GRACE_S = 15.0
-"""How much longer than the agent's own limit the host waits, before the agent itself counts as lost."""
+"""Seconds that the host waits beyond the agent's own limit, before the agent counts as lost."""
 
 SESSION_NUMBER = "EDGEBENCH_SESSION_NUMBER"
 """The environment variable that tells a worker which session of its trial it is."""
 
 HEAR_S = 1.0
-"""How often probes are heard while nothing else is asked of a device."""
+"""Seconds between two readings of the probes while a device has no other request."""
 
 
 MOST_STEPS = 8
-"""How many times the limit of one step all of a build may take, however far it says that it is."""
+"""Most time for all of a build, in limits of one step, whatever progress it reports."""
 
 
 class WorkProgress:
-    """How far a request is, by the notes that its worker sends.
+    """Progress of a request, by the notes that its worker sends.
 
     Args:
         report: called with each note that is further than the one before.
@@ -143,7 +142,7 @@ class Board:
 
 
 class SessionContext:
-    """What the parts of one session on a device with an agent share.
+    """State that the parts of one session on a device with an agent share.
 
     Args:
         board: that measures.
@@ -221,7 +220,7 @@ class Worker:
 
     @property
     def span(self) -> Span:
-        """When what the worker answered last can have been done, on the device's clock."""
+        """Time in which the worker can have done what it answered last, on the device's clock."""
         return self._session.clock.span_of(self.number)
 
     def start(self, **fields: Json) -> None:
@@ -317,7 +316,7 @@ class Worker:
         return frame
 
     def ask_tail(self) -> str:
-        """What the worker last wrote on stderr."""
+        """Ask for the end of the worker's stderr."""
         tail = {"op": "tail", "worker": self.number}
         frame = self._connection.request(tail, self._session.faults.patience_s(self._timeouts.stop))
         self.stderr_tail = str(frame.message.get("stderr_tail", ""))
@@ -481,8 +480,7 @@ class Worker:
         batch = self.artifact.batch
         batches = -(-plan.scene.patches // batch)
         stamps = stamps_in(frame.payload[: reply.stamps_bytes], len(self.stages), batches)
-        require_batches("a pass", reply.start_ns, reply.end_ns, stamps, self._answer_span())
-        require_timed(reply.start_ns, reply.end_ns, stamps)
+        require_within("a pass", reply.start_ns, reply.end_ns, self._answer_span())
         self.clock_steps.take_in(stamps)
         rest = frame.payload[reply.stamps_bytes :]
         scores = scores_in(rest, reply, plan.scene.patches, self.artifact.scores)
@@ -507,7 +505,7 @@ class Worker:
         stamps = stamps_in(frame.payload, len(self.stages))
         taken_ns = self._batch_ns + batch_ns(stamps)
         if len(stamps):
-            require_batches("a warm-up", reply.start_ns, reply.end_ns, stamps, self._answer_span())
+            require_within("a warm-up", reply.start_ns, reply.end_ns, self._answer_span())
             self.clock_steps.take_in(stamps)
         require_warm_up(reply.batches, reply.steady, taken_ns, plan.warmup_floor, plan.warmup_cap)
         self._reached_ns = max(self._reached_ns, reply.end_ns)
@@ -537,7 +535,7 @@ class Worker:
         self.cold = replace(self.cold, start_s=self._ready_s + reply.first_result_ns / 1e9)
 
     def _answer_span(self) -> Span:
-        """When what has just been answered can have been done, on the clock of its stamps."""
+        """Return the time in which the last request can have been done, on the clock of its stamps."""
         if self.own_time:
             return Span(self._reached_ns)
         asked = self.span

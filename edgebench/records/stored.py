@@ -1,4 +1,4 @@
-"""The records on disk, version 2: what an experiment and a session say of themselves.
+"""Records on disk: the facts of an experiment and of its sessions.
 
 Layout of an experiment's folder::
 
@@ -9,6 +9,9 @@ Layout of an experiment's folder::
     trials/<key>/trial.json               derived from the sessions, can be made again
     trials/<key>/sessions/<n>/            n = 000, 001, ...; renamed into place when the session ends
         session.json  passes.parquet  batches.parquet  windows.parquet  probes.parquet  predictions.parquet
+
+The last field of each JSON file is the SHA-256 of the bytes before it, and session.json has those of its
+tables: a changed byte is an error. Whoever edits a record by hand removes that field.
 
 Every `*_ns` column is on the device's monotonic clock.
 """
@@ -109,6 +112,16 @@ class SettingValue(TypedDict, total=False):
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class _FileRecord(_Record):
+    """Base of the records that are files of their own."""
+
+    schema_version: Literal[3] = 3
+    """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
+    sha256: str = ""
+    """SHA-256, in hex, of the file's bytes before this last field; a file without it is read unchecked.
+    Source: the store."""
 
 
 class SceneRecord(_Record):
@@ -294,15 +307,13 @@ class TrialRecord(_Record):
         return recorded if isinstance(recorded, int) and recorded >= 1 else None
 
 
-class ExperimentRecord(_Record):
+class ExperimentRecord(_FileRecord):
     """One `edgebench run`: its plan, its command and the machine it was started on. Written once, before the
     first session.
 
     Revisions of its targets are added at its end.
     """
 
-    schema_version: Literal[3] = 3
-    """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     id: str = Field(pattern="^[0-9a-f]{32}$")
     """Random id. Copies, archives and imports of the experiment keep it. Source: EdgeBench."""
     name: str
@@ -373,14 +384,12 @@ class ExperimentRecord(_Record):
         return trial.images or (None if trial.images_reason else self.images)
 
 
-class RunRecord(_Record):
+class RunRecord(_FileRecord):
     """The last run of an experiment: how it ended.
 
     `ended` is None while it goes on, where it was killed, and where `faults` say what ended it.
     """
 
-    schema_version: Literal[3] = 3
-    """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     started_utc: str
     """When its measuring began: ISO 8601, UTC, whole seconds. Unit: UTC. Source: host clock."""
     ended: RunEnd | None = None
@@ -405,11 +414,9 @@ class RunRecord(_Record):
     how many trials; null while it goes on, and where it was killed. Source: fit."""
 
 
-class ImagePathsRecord(_Record):
+class ImagePathsRecord(_FileRecord):
     """Files of the images that accuracy is taken on. Absent where the images are no files."""
 
-    schema_version: Literal[3] = 3
-    """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     sets: Annotated[dict[str, tuple[str, ...]], Private("paths")]
     """By the SHA-256 of a set's pixels, as the images of experiment.json and of its trials have it: the path
     of each image, by its index, as the folder or the CSV file of the images names it. Source: the images'
@@ -453,13 +460,11 @@ class Failure(_Record):
     EdgeBench does not know. Source: worker."""
 
 
-class SessionRecord(_Record):
+class SessionRecord(_FileRecord):
     """One fresh process's go at a trial, finished or failed. Its tables are in its folder: see the schema
     `tables`.
     """
 
-    schema_version: Literal[3] = 3
-    """Version of this document's layout; a reader refuses every other one. Source: EdgeBench."""
     trial: str
     """Key of its trial. Source: plan."""
     n: int = Field(ge=0)

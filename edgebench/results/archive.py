@@ -48,6 +48,9 @@ from edgebench.results.record_reading import (
     read_image_paths,
     read_run,
     read_sessions,
+    record_bytes,
+    remove_checksum,
+    with_checksum,
 )
 from edgebench.results.redaction import PORT, PrivateNames, exported, written
 from edgebench.results.writing import as_stored_result_error, new_folder, require_writable
@@ -473,7 +476,7 @@ def write_archive(
                 # A folder's name may be bytes that are no text.
                 name = os.fsencode(folder.resolve().name).decode(errors="replace")
                 manifest = ArchiveManifest(name=name, edgebench_version=edgebench_version, files=packer.files)
-                packer.add_record(MANIFEST, manifest)
+                packer.add(MANIFEST, io.BytesIO(manifest.model_dump_json(indent=1).encode()), ZIP_DEFLATED)
             with temporary.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             temporary.replace(path)
@@ -497,7 +500,7 @@ class _Packer:
 
     def add_record(self, name: str, record: BaseModel) -> None:
         """A record as JSON."""
-        self.add(name, io.BytesIO(record.model_dump_json(indent=1).encode()), ZIP_DEFLATED)
+        self.add(name, io.BytesIO(record_bytes(record)), ZIP_DEFLATED)
 
     def add_summary(self, key: str) -> None:
         """trial.json, where there is a sound one: it is derived, and can be made again."""
@@ -506,12 +509,14 @@ class _Packer:
         if data is None:
             return
         try:
-            summary = self._names.texts(json.loads(data))
+            document = json.loads(data)
+            remove_checksum(document, data)
+            summary = self._names.texts(document)
             # Half a surrogate pair is sound JSON, and no text that a file can hold.
-            text = json.dumps(summary, indent=1, ensure_ascii=False).encode()
+            summary_bytes = with_checksum(json.dumps(summary, indent=1, ensure_ascii=False))
         except (ValueError, RecursionError):
             return
-        self.add(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", io.BytesIO(text), ZIP_DEFLATED)
+        self.add(f"{layout.TRIALS_FOLDER}/{key}/{layout.TRIAL_FILE}", io.BytesIO(summary_bytes), ZIP_DEFLATED)
 
     def add_session(self, session: SessionRecord) -> None:
         """A session's tables, each compared with its checksum, and its record."""

@@ -24,13 +24,11 @@ from edgebench.results.listing import LATEST, default_output_dir, resolve_result
 from edgebench.results.parquet import (
     COLUMN_TYPES,
     TABLE_COLUMNS,
-    MemoryBudget,
     first_fault,
     is_stage_column,
     joined_rows,
-    unfolded_bytes,
+    memory_bytes,
 )
-from edgebench.results.parquet import MAX_BYTES as MAX_UNFOLDED_BYTES
 from edgebench.results.record_reading import (
     read_bounded,
     read_experiment,
@@ -39,18 +37,19 @@ from edgebench.results.record_reading import (
     read_sessions,
 )
 from edgebench.results.rows import Rows, Words
+from edgebench.this_machine import available_bytes
 
 if TYPE_CHECKING:
     import pandas as pd  # which takes long to import
 
-# Parquet files of many sessions as rows: checked, read side by side, copied once.
+# Parquet files of many sessions as rows: checked, read in parallel, copied once.
 
-
-MAX_ROWS = 400_000_000
-"""A file that declares more rows was not written by a session: an hour of 100 kHz has 360 million."""
 
 MAX_BYTES = 4 * 2**30
 """A larger file was not written by a session."""
+
+UNCHECKED_BYTES = 1 << 20
+"""Smaller tables are read whatever memory is free: to ask for it takes longer than to read them."""
 
 MOST_KEPT = 64 * 2**20
 """Larger tables are read trial by trial: in memory they take many times as much."""
@@ -83,7 +82,7 @@ AnySource = TypeVar("AnySource", bound=Source)
 def read_rows(
     name: str, sources: Sequence[Source], keys: list[str], columns: Sequence[str] | None = None
 ) -> Rows:
-    """The rows of all `sources` that exist, in order, with `trial` (words) and `session` in front.
+    """Read the rows of all `sources` that exist, in order, with `trial` (words) and `session` in front.
 
     Args:
         name: passes, batches, windows, probes or predictions.
@@ -107,7 +106,7 @@ def read_rows(
 def read_arrow(
     name: str, sources: Sequence[AnySource], columns: Sequence[str] | None = None
 ) -> tuple[list[AnySource], list[pa.Table]]:
-    """The same as Arrow tables, one for each of the sources that exist, with the errors of `read_rows`."""
+    """Read Arrow tables, one for each of the sources that exist, with the errors of `read_rows`."""
     read_sources, tables = _read_tables(name, sources, columns)
     _possible(name, read_sources, list(tables), columns)
     return read_sources, tables
@@ -116,8 +115,8 @@ def read_arrow(
 def _read_tables(
     name: str, sources: Sequence[AnySource], columns: Sequence[str] | None
 ) -> tuple[list[AnySource], list[pa.Table]]:
-    """The sources that exist and their tables, whose values were not looked at yet."""
-    read = partial(_read_table, name=name, columns=columns, budget=MemoryBudget())
+    """Read the sources that exist; returns them and their tables, whose values are not checked yet."""
+    read = partial(_read_table, name=name, columns=columns)
     with ThreadPoolExecutor(_READERS) as pool:  # reading is Arrow's work, outside the interpreter's lock
         found = [
             (source, table)
@@ -130,7 +129,9 @@ def _read_tables(
 def _possible(
     name: str, sources: Sequence[Source], tables: list[pa.Table], columns: Sequence[str] | None
 ) -> Rows:
-    """The rows of all tables, which are empty afterwards; StoredResultError for an impossible row."""
+    """Join the rows of all tables, which are empty afterwards; StoredResultError for an impossible row."""
+    if tables:
+        _require_memory(sources[0].path.parent, sum(table.nbytes for table in tables))  # for a copy of them
     ends = np.cumsum([table.num_rows for table in tables])
     joined = joined_rows(name, tables, columns)
     if (fault := first_fault(name, joined)) is not None:
@@ -139,9 +140,7 @@ def _possible(
     return joined
 
 
-def _read_table(
-    source: Source, name: str, columns: Sequence[str] | None, budget: MemoryBudget
-) -> pa.Table | None:
+def _read_table(source: Source, name: str, columns: Sequence[str] | None) -> pa.Table | None:
     path = source.path
     size = regular_file(path, source.root)
     if size is None:
@@ -150,8 +149,6 @@ def _read_table(
         raise _damaged(path, "the file is missing")
     if size > MAX_BYTES:
         raise _damaged(path, f"it is larger than {MAX_BYTES} bytes")
-    if lack := budget.lack(size):
-        raise _too_large(path, lack)
     try:
         # At once: the files are small, and nothing changes between the checks and the reading.
         data = read_regular(path, MAX_BYTES)
@@ -159,19 +156,14 @@ def _read_table(
         if source.sha256 is not None and hashlib.sha256(data).hexdigest() != source.sha256:
             raise _damaged(path, "it is not what was written: the SHA-256 in session.json differs")
         with pq.ParquetFile(pa.py_buffer(data)) as parquet:
-            schema, rows = parquet.schema_arrow, parquet.metadata.num_rows
-            unfolded = unfolded_bytes(data, parquet.metadata, schema, columns)
-            fault = _fault(name, schema) or (f"its footer declares {rows} rows" if rows > MAX_ROWS else "")
-            if not fault and unfolded > MAX_UNFOLDED_BYTES:
-                fault = f"{size / 1e6:.1f} MB of it unfold to {unfolded / 1e9:.1f} GB"
-            if fault:
+            schema = parquet.schema_arrow
+            if fault := _fault(name, schema):
                 raise _damaged(path, fault)
             lacking = [column for column in columns or () if column not in schema.names]
             for column in lacking:
                 if not is_stage_column(name, column):
                     raise StoredResultError(f"{path} has no column {column[:60]!r}")
-            if lack := budget.take(unfolded):
-                raise _too_large(path, lack)
+            _require_memory(path, memory_bytes(parquet.metadata, schema, columns))
             held = None if columns is None else [column for column in columns if column not in lacking]
             table = parquet.read(columns=held, use_threads=False)
         table.validate(full=True)
@@ -182,7 +174,7 @@ def _read_table(
 
 @lru_cache(maxsize=64)  # thousands of files have the same few schemas
 def _fault(name: str, schema: pa.Schema) -> str:
-    """What is wrong with the columns of a table, or ""."""
+    """Return the first fault of the columns of a table, or ""."""
     if len(set(schema.names)) != len(schema.names):
         return "two columns have the same name"
     if {"trial", "session"} & set(schema.names):
@@ -201,9 +193,15 @@ def _fault(name: str, schema: pa.Schema) -> str:
     return ""
 
 
-def _too_large(path: Path, lack: str) -> StoredResultError:
-    fix = "read the result on a machine with more memory"
-    return StoredResultError(f"{path} does not fit into memory", why=lack, fix=fix)
+def _require_memory(path: Path, needed_bytes: int) -> None:
+    """Raise StoredResultError if a file or the tables of a folder take more memory than is free now."""
+    free_bytes = None if needed_bytes < UNCHECKED_BYTES else available_bytes()
+    if free_bytes is not None and needed_bytes > free_bytes:
+        raise StoredResultError(
+            f"{path} does not fit into memory",
+            why=f"reading it takes {needed_bytes / 1e9:.1f} GB, and {free_bytes / 1e9:.1f} GB are free",
+            fix="read the result on a machine with more memory",
+        )
 
 
 def _damaged(path: Path, why: str) -> StoredResultError:
@@ -254,7 +252,7 @@ class StoredResults:
 
     @cached_property
     def run(self) -> RunRecord | None:
-        """How the last run ended; None where run.json is missing or damaged."""
+        """End of the last run; None if run.json is missing or damaged."""
         try:
             return read_run(self.path)
         except StoredResultError as error:

@@ -1,11 +1,9 @@
-"""The columns and types of the Parquet tables, and frames turned into them."""
+"""Columns, types, possible rows and size in memory of the Parquet tables, and frames turned into them."""
 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
@@ -26,7 +24,6 @@ from edgebench.records.stored import (
 )
 from edgebench.results.rows import AnyColumn, Rows, Whole, rows_of
 from edgebench.session_stages import STAGE_NAME
-from edgebench.this_machine import available_bytes
 
 if TYPE_CHECKING:
     import pandas as pd  # which takes long to import
@@ -64,20 +61,20 @@ COLUMN_TYPES = {name: _ARROW[dtype] for row in ROWS.values() for name, dtype in 
 
 
 def table_schemas() -> dict[str, Any]:
-    """The Parquet tables and their columns: dtype, unit and description."""
+    """Describe the Parquet tables and their columns: dtype, unit and description."""
     tables = {}
     for name, row in ROWS.items():
         kinds = {"columns": row, **_MORE_COLUMNS.get(name, {})}
         tables[name] = {"description": (row.__doc__ or "").strip()} | {
             kind: {
                 re.sub("^stage_", "<stage>_", column.rstrip("_")): {
-                    "dtype": _dtypes(of)[column.rstrip("_")],
+                    "dtype": _dtypes(type_)[column.rstrip("_")],
                     "unit": text.unit or None,
                     "description": text.text,
                 }
-                for column, text in texts_of(of).items()
+                for column, text in texts_of(type_).items()
             }
-            for kind, of in kinds.items()
+            for kind, type_ in kinds.items()
         }
     description = (
         "The Parquet files of a session. Every *_ns column is on the device's monotonic clock; a stage is a "
@@ -102,7 +99,7 @@ DICTIONARY_COLUMNS = (
 
 
 def write_options(columns: Sequence[str]) -> dict[str, Any]:
-    """How these columns are written, for pyarrow."""
+    """Return pyarrow's options for writing these columns."""
     return {
         "compression": "zstd",
         "use_dictionary": [column for column in columns if column in DICTIONARY_COLUMNS],
@@ -118,13 +115,13 @@ _STAGE_COLUMN = {
 
 
 def is_stage_column(table: str, column: str) -> bool:
-    """Whether a column, not one of the fixed ones, belongs to a stage of that table."""
+    """Return True if a column, not one of the fixed ones, belongs to a stage of that table."""
     pattern = _STAGE_COLUMN.get(table)
     return pattern is not None and pattern.fullmatch(column) is not None
 
 
 def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
-    """A frame as the table that is written; ValueError when its columns are not those of the table."""
+    """Turn a frame into the table that is written. Raises ValueError for columns of another table."""
     fixed = TABLE_COLUMNS[name]
     columns = [str(column) for column in frame.columns]
     stages_alone = all(is_stage_column(name, column) for column in columns[len(fixed) :])
@@ -140,14 +137,14 @@ def to_arrow(frame: pd.DataFrame, name: str) -> pa.Table:
 
 
 def joined_rows(name: str, tables: list[pa.Table], columns: Sequence[str] | None = None) -> Rows:
-    """The rows of some tables of one kind one after the other; `tables` is empty afterwards.
+    """Join the rows of tables of one kind; `tables` is empty afterwards.
 
-    What a table lacks of the others' columns is missing in its rows.
+    A column that one table lacks is missing in its rows.
 
     Args:
         name: passes, batches, windows, probes or predictions.
         tables: of any number of files.
-        columns: those that are wanted; None for all.
+        columns: wanted ones; None for all.
     """
     wanted = [column for column in TABLE_COLUMNS[name] if columns is None or column in columns]
     schema = pa.schema([(column, COLUMN_TYPES[column]) for column in wanted])
@@ -158,7 +155,7 @@ def joined_rows(name: str, tables: list[pa.Table], columns: Sequence[str] | None
     return rows_of(whole)
 
 
-# What the columns of EdgeBench's own tables may hold; anything else was not written by a session.
+# Values that the columns may hold.
 
 
 MOST_NS = 2**62 - 1
@@ -175,7 +172,7 @@ _MOMENTS = frozenset({"start_ns", "end_ns", "due_ns", "lateness_ns"})  # of pass
 
 
 def first_fault(table: str, rows: Rows) -> tuple[int, str] | None:
-    """The first row that cannot be, and why; None when every row can be.
+    """Find the first impossible row, and the reason; None if every row is possible.
 
     Args:
         table: passes, batches, windows, probes or predictions.
@@ -202,7 +199,7 @@ def first_fault(table: str, rows: Rows) -> tuple[int, str] | None:
 
 
 def _first_reversed(rows: Rows, takes_time: bool) -> tuple[int, str] | None:
-    """The first window without a duration, or stage of a batch that ends before it starts."""
+    """Find the first window without a duration, or stage of a batch that ends before it starts."""
     for end in rows:
         start = f"{end.removesuffix('end_ns')}start_ns"
         if not end.endswith("end_ns") or start not in rows:
@@ -226,195 +223,29 @@ def _bounds(table: str, name: str) -> tuple[int, int]:
     return _LEAST.get(name, -(2**63)), 2**63 - 1
 
 
-# How many values each column of a Parquet file has, out of its footer.
-#
-# pyarrow would end the process for a footer that was made to do harm, where it is asked for a single
-# column.
-#
-# The footer is a struct of Thrift's compact protocol; fields by number as in parquet-format's
-# parquet.thrift.
+_CODE_BYTES = 4  # of an offset of a list or a text
 
 
-_MAGIC = b"PAR1"
-_MAX_DEPTH = 16
-_ROW_GROUPS, _COLUMNS, _COLUMN, _PATH, _VALUES = 4, 1, 3, 3, 5
+def memory_bytes(metadata: pq.FileMetaData, schema: pa.Schema, columns: Sequence[str] | None) -> int:
+    """Return the bytes that a table takes in memory, from its footer.
 
-
-def values_of(data: bytes) -> dict[str, int]:
-    """Values by column, over all row groups; those of a list by the column that the list is.
-
-    ValueError where the bytes are no Parquet file, or its footer is damaged.
-    """
-    if len(data) < 12 or data[-4:] != _MAGIC:
-        raise ValueError("it does not end like a Parquet file")
-    length = int.from_bytes(data[-8:-4], "little")
-    if length > len(data) - 12:
-        raise ValueError("its footer is longer than the file")
-    counts: dict[str, int] = {}
-    try:
-        for group in _Compact(data[-8 - length : -8]).struct().get(_ROW_GROUPS, ()):
-            for chunk in group[_COLUMNS]:
-                column = chunk[_COLUMN]
-                name = column[_PATH][0].decode()
-                counts[name] = counts.get(name, 0) + int(column[_VALUES])
-    except (IndexError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError("its footer is damaged") from error
-    return counts
-
-
-class _Compact:
-    """Values of Thrift's compact protocol in bytes, one after the other; a struct's are by field number."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def struct(self, depth: int = 0) -> dict[int, Any]:
-        if depth > _MAX_DEPTH:
-            raise ValueError("its footer is nested too deeply")
-        fields: dict[int, Any] = {}
-        number = 0
-        while head := self._byte():
-            step, kind = head >> 4, head & 15
-            number = number + step if step else self._zigzag()
-            # A field that is true or false has its value in its type.
-            fields[number] = kind == 1 if kind in (1, 2) else self._value(kind, depth)
-        return fields
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in (1, 2, 3):
-            return self._byte()
-        if kind in (4, 5, 6):
-            return self._zigzag()
-        if kind == 7:
-            return self._bytes(8)
-        if kind == 8:
-            return self._bytes(self._varint())
-        if kind in (9, 10):
-            head = self._byte()
-            size = head >> 4 if head >> 4 < 15 else self._varint()
-            return [self._value(head & 15, depth + 1) for _ in range(self._within(size))]
-        if kind == 12:
-            return self.struct(depth + 1)
-        raise ValueError(f"its footer has a value of the unknown kind {kind}")
-
-    def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
-
-    def _bytes(self, size: int) -> bytes:
-        self._at += self._within(size)
-        return self._data[self._at - size : self._at]
-
-    def _within(self, size: int) -> int:
-        """The size, which takes at least as many bytes; IndexError where there are fewer."""
-        if size > len(self._data) - self._at:
-            raise IndexError
-        return size
-
-    def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-            if shift > 63:
-                raise ValueError("its footer has a number of more than 64 bits")
-
-    def _zigzag(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
-
-
-# How much memory a Parquet table takes, from its footer: a file of megabytes may unfold to all there is.
-#
-# Runs of equal values and dictionaries take next to nothing on disk, so neither the size of a file nor the
-# size
-# that its pages have unpacked bounds what is read; the rows times what the types of their columns take do.
-
-
-MAX_BYTES = 16 * 2**30
-"""Most bytes of one session's table: more than 400 million rows of samples take, an hour of 100 kHz."""
-
-_CODE_BYTES = 4  # of a dictionary's index, and of a list's or a text's offset
-
-
-def unfolded_bytes(
-    data: bytes, metadata: pq.FileMetaData, schema: pa.Schema, columns: Sequence[str] | None
-) -> int:
-    """What the columns of a file take in memory, in bytes, as its footer has it.
+    Runs of equal values and dictionaries take little on disk, and lists have more values than rows: it is the
+    larger one of rows times the widths of the columns and the declared size of the pages without compression.
 
     Args:
-        data: the file's bytes.
-        metadata: of the same, as pyarrow reads it.
-        schema: the columns' types in memory.
-        columns: those that are wanted; None for all.
-
-    Raises:
-        ValueError: the footer is damaged.
+        metadata: of the file.
+        schema: types of the columns in memory.
+        columns: wanted ones; None for all.
     """
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    rows = int(max(metadata.num_rows, sum(group.num_rows for group in groups)))
-    row_bytes, lists = _widths(schema, tuple(schema.names if columns is None else columns))
-    # A list's values are a column of their own, with more of them than there are rows.
-    values = values_of(data) if lists else {}
-    unfolded = rows * row_bytes + sum(values.get(name, 0) * width for name, width in lists.items())
-    return max(unfolded, sum(int(group.total_byte_size) for group in groups))
+    wanted = schema if columns is None else [field for field in schema if field.name in columns]
+    widths = sum(_width_bytes(field.type) for field in wanted)
+    groups = range(metadata.num_row_groups)
+    declared = sum(int(metadata.row_group(group).total_byte_size) for group in groups)
+    return max(int(metadata.num_rows) * widths, declared)
 
 
-@lru_cache(maxsize=64)  # thousands of files have the same few schemas
-def _widths(schema: pa.Schema, columns: tuple[str, ...]) -> tuple[int, dict[str, int]]:
-    """Bytes of a row without its lists, and of a value of each list by column."""
-    row_bytes, lists = 0, {}
-    for field in schema:
-        if field.name not in columns:
-            continue
-        if pa.types.is_nested(field.type):
-            row_bytes += _CODE_BYTES
-            value = field.type.value_type if pa.types.is_list(field.type) else pa.float64()
-            lists[field.name] = _width(value)
-        else:
-            row_bytes += _width(field.type)
-    return row_bytes, lists
-
-
-def _width(kind: pa.DataType) -> int:
+def _width_bytes(kind: pa.DataType) -> int:
+    """Bytes of a value; of a list or a text those of its offset."""
     if pa.types.is_dictionary(kind):
         kind = kind.index_type
-    try:
-        return max(1, int(kind.bit_width) // 8)
-    except ValueError:  # text and the like: its content is in the size of the pages
-        return _CODE_BYTES
-
-
-class MemoryBudget:
-    """The memory that the tables of one frame may take together; may be asked from several threads."""
-
-    def __init__(self) -> None:
-        self._free = available_bytes()
-        self._taken = 0
-        self._lock = threading.Lock()
-
-    def take(self, size_bytes: int) -> str:
-        """Why a table of that size does not fit with those before it; "" where it fits, and is counted.
-
-        It counts twice: while the tables are joined, its rows are held both as read and as joined.
-        """
-        with self._lock:
-            lack = self._lack(2 * size_bytes)
-            if not lack:
-                self._taken += size_bytes
-            return lack
-
-    def lack(self, size_bytes: int) -> str:
-        """Why this many bytes more do not fit for a moment; "" where they do. They are not counted."""
-        with self._lock:
-            return self._lack(size_bytes)
-
-    def _lack(self, size_bytes: int) -> str:
-        needed = self._taken + size_bytes
-        if self._free is None or needed <= self._free:
-            return ""
-        return f"reading takes {needed / 1e9:.1f} GB of memory, and {self._free / 1e9:.1f} GB are free"
+    return max(1, int(kind.bit_width) // 8) if pa.types.is_primitive(kind) else _CODE_BYTES

@@ -1,7 +1,8 @@
-"""Records read back from disk, where every byte may be wrong: bounded, validated, errors in words."""
+"""Records as files: written with a checksum, read back bounded, checked and validated."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -46,6 +47,31 @@ class OtherVersionError(StoredResultError):
             why=f"this EdgeBench reads records of version {SCHEMA_VERSION} alone",
             fix="measure again, or use the EdgeBench that wrote it",
         )
+
+
+_CHECKSUM = b',\n "sha256": "'
+
+
+def with_checksum(text: str) -> bytes:
+    """Return the file of a JSON object, indented by 1: its text, with the SHA-256 of it as last field."""
+    content = text.removesuffix("\n}").encode()
+    return content + _CHECKSUM + hashlib.sha256(content).hexdigest().encode() + b'"\n}'
+
+
+def record_bytes(record: BaseModel) -> bytes:
+    """Return the file of a record."""
+    return with_checksum(record.model_dump_json(indent=1, exclude={"sha256"}))
+
+
+def remove_checksum(document: Any, data: bytes) -> None:
+    """Take the checksum out of a parsed file, if it has one.
+
+    Raises ValueError if the file is not what was written.
+    """
+    content, _, _ = data.rpartition(_CHECKSUM)
+    stored = document.pop("sha256", "") if isinstance(document, dict) else ""
+    if stored not in ("", hashlib.sha256(content).hexdigest()):
+        raise ValueError("it is not what was written: its SHA-256 differs")
 
 
 def read_experiment(folder: Path) -> ExperimentRecord:
@@ -154,9 +180,12 @@ def parse(data: bytes, path: Path | str, model: type[_Model]) -> _Model:
     if version != SCHEMA_VERSION and version > 0:
         raise OtherVersionError(path, version)
     try:
+        remove_checksum(value, data)
         return model.model_validate(value)
     except ValidationError as error:
         raise _damaged(path, refusal(error, value, model).sentence()[:400]) from error
+    except ValueError as error:
+        raise _damaged(path, str(error)) from error
 
 
 def _no_experiment(folder: Path) -> StoredResultError:

@@ -1,4 +1,4 @@
-"""From what a session measured to the rows that are stored: passes, windows, predictions."""
+"""Checks of passes, windows and samples of a device, and the rows of the stored tables that they become."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ from edgebench.results.parquet import COLUMN_TYPES, MOST_NS, write_options
 from edgebench.results.rows import union_ns
 from edgebench.session_stages import fault_of_stages
 
-# What a pass, a window and a chunk of samples from a device have to be before a session takes them in.
-#
-# Raises SessionError (`protocol_error`) here everywhere, with what is wrong.
+# Checks of passes, windows and samples as a session takes them in. All raise SessionError (`protocol_error`).
 
 
 PHASES = ("first", "warmup", "steady")
@@ -43,29 +41,39 @@ OUTSIDE = "outside"
 MOST_INDEX = 2**31 - 1
 MOST_INFERENCES = 2**62 - 1
 MOST_INSTRUCTIONS = 2**62 - 1
+INFER = "infer"
+"""The stage whose intervals make `infer_s`."""
+
+COARSE_CLOCK = (
+    "a device whose clock moves with its kernel's ticks cannot time it: measure a scene of more patches "
+    "(--scene), or give it a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS)"
+)
+"""Fix for a pass that took no time by its clock."""
 
 
-def require_valid_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None = None) -> None:
-    """A pass in the stages of the session's others, whose stamps can be.
+def require_valid_pass(pass_: Pass, stages: tuple[str, ...], workers: int) -> None:
+    """Refuse a pass with other stages than the session's first, or with stamps that cannot be.
 
     Args:
         pass_: from the device.
-        stages: of the first pass.
-        workers: of the session; None where that is not known.
+        stages: of the session's first pass.
+        workers: number of workers of the session.
     """
     if why := _fault_of_pass(pass_, stages, workers):
         raise _refused("pass", pass_.index, why)
+    if why := _timeless(pass_):
+        raise _refused("pass", pass_.index, why, COARSE_CLOCK)
     if pass_.scores is not None:
         require_finite_scores(pass_.scores, "measure", f"pass {pass_.index}")
 
 
 def require_valid_window(window: Window, scene_patches: int, before: Window | None = None) -> None:
-    """A window of a patch that the scene of `scene_patches` has, which took some time.
+    """Refuse a window that took no time, of no patch of the scene, or from before the last one had ended.
 
     Args:
         window: from the device.
-        scene_patches: of the scene.
-        before: the window before it, after whose end it begins; None for the first.
+        scene_patches: number of patches of the scene.
+        before: the window before it; None for the first.
     """
     if why := _fault_of_window(window, scene_patches, before):
         raise _refused("window", window.index, why)
@@ -74,11 +82,7 @@ def require_valid_window(window: Window, scene_patches: int, before: Window | No
 
 
 def require_valid_chunk(chunk: ProbeChunk) -> None:
-    """Samples with stamps that can be, and of each channel as many values.
-
-    Args:
-        chunk: of a probe.
-    """
+    """Refuse samples with stamps out of range, or a channel with another number of values."""
     if not are_storable(chunk.stamps_ns):
         raise misfit(chunk, "its time stamps are out of range")
     for name, values in chunk.values.items():
@@ -86,18 +90,18 @@ def require_valid_chunk(chunk: ProbeChunk) -> None:
             raise misfit(chunk, f"{len(values)} values of {name!r} for {len(chunk.stamps_ns)} time stamps")
 
 
-def require_finite_scores(scores: Scores, stage: str, of: str) -> None:
-    """Scores [n, classes] that are finite numbers: a class that follows from any others is none.
+def require_finite_scores(scores: Scores, stage: str, subject: str) -> None:
+    """Refuse scores [n, classes] that are not finite numbers.
 
     Args:
         scores: from the device.
         stage: of the session.
-        of: what they are of, in words.
+        subject: pass, window or images that were scored, for the message.
     """
     rows = np.isfinite(np.atleast_2d(scores)).all(axis=1)
     if not rows.all():
         raise SessionError(
-            f"the device's scores of {of} are not finite numbers",
+            f"the device's scores of {subject} are not finite numbers",
             status="protocol_error",
             stage=stage,
             why=f"NaN or infinite scores in {int((~rows).sum())} of {rows.size} rows, first in row "
@@ -108,13 +112,13 @@ def require_finite_scores(scores: Scores, stage: str, of: str) -> None:
 
 
 def misfit(chunk: ProbeChunk, why: str) -> SessionError:
-    """The error of samples that do not fit their probe."""
+    """Return the error for samples that do not fit their probe."""
     what = f"the probe {chunk.probe} sent samples that do not fit it"
     return SessionError(what, status="protocol_error", stage="measure", why=why)
 
 
 def are_storable(stamps_ns: ArrayLike) -> bool:
-    """Whether the stamps are within the range that the tables hold."""
+    """Return True if the tables can hold the stamps."""
     try:
         stamps = np.asarray(stamps_ns, dtype=np.int64)
     except OverflowError:
@@ -122,27 +126,30 @@ def are_storable(stamps_ns: ArrayLike) -> bool:
     return not stamps.size or bool(stamps.min() >= -MOST_NS and stamps.max() <= MOST_NS)
 
 
-def _refused(what: str, index: object, why: str) -> SessionError:
-    return SessionError(
-        f"{what} {index} from the device is invalid", status="protocol_error", stage="measure", why=why
-    )
+def _refused(what: str, index: object, why: str, fix: str = "") -> SessionError:
+    words = f"{what} {index} from the device is invalid"
+    return SessionError(words, status="protocol_error", stage="measure", why=why, fix=fix)
 
 
-def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None) -> str:
-    if workers is not None and not (_is_count(pass_.worker) and pass_.worker < workers):
+def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int) -> str:
+    if not (_is_count(pass_.worker) and pass_.worker < workers):
         numbers = "0" if workers == 1 else f"0 to {workers - 1}"
         return f"it is of worker {pass_.worker!r}, and the session has {numbers}"
     stamps_ns, batch = pass_.stamps_ns, pass_.batch
     if stamps_ns.ndim != 3 or stamps_ns.shape[1:] != (len(stages), 2):
         fault = f"stamps of shape {stamps_ns.shape} for {len(stages)} stages"
     else:
-        in_range = are_storable([pass_.start_ns, pass_.end_ns]) and are_storable(stamps_ns)
+        paced = [ns for ns in (pass_.due_ns, pass_.lateness_ns) if ns is not None]
+        in_range = are_storable([pass_.start_ns, pass_.end_ns, pass_.image_ns, *paced]) and are_storable(
+            stamps_ns
+        )
         reversed_ = pass_.end_ns < pass_.start_ns or (stamps_ns[:, :, 1] < stamps_ns[:, :, 0]).any()
+        outside = (stamps_ns < pass_.start_ns).any() or (stamps_ns > pass_.end_ns).any()
         due = None if pass_.scores is None or batch < 1 else -(-len(pass_.scores) // batch)
         fault = _first(
             (reversed_, "the pass, or a stage of it, ended before it started"),
             (not in_range, "its time stamps are out of range"),
-            (pass_.phase == "steady" and not pass_.image_ns, "it took no time"),
+            (outside, "a stage of it lies outside the pass"),
             (batch < 1 or due not in (None, len(stamps_ns)), f"{len(stamps_ns)} batches of {batch}"),
         )
     return _first(
@@ -154,8 +161,19 @@ def _fault_of_pass(pass_: Pass, stages: tuple[str, ...], workers: int | None) ->
     )
 
 
+def _timeless(pass_: Pass) -> str:
+    """Return the reason if a pass, or all of its inference, took no time by its clock; else ""."""
+    if pass_.phase == "warmup":
+        return ""  # a short one by a coarse clock; it has no estimate
+    if not pass_.image_ns:
+        return "it took no time by its clock"
+    infer_ns = pass_.stamps_ns[:, pass_.stages.index(INFER)] if INFER in pass_.stages else None
+    timeless = infer_ns is not None and not (infer_ns[:, 1] > infer_ns[:, 0]).any()
+    return "its inference took no time by its clock" if timeless else ""
+
+
 def _first(*faults: tuple[object, str]) -> str:
-    """The first fault that there is, in words; "" without one."""
+    """Return the text of the first fault; "" without one."""
     return next((words for is_found, words in faults if is_found and words), "")
 
 
@@ -198,24 +216,21 @@ def _is_count(value: int) -> bool:
     return _is_whole(value) and value >= 0
 
 
-INFER = "infer"
-"""The stage whose intervals make `infer_s`."""
-
-
 def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One row a pass and one row a batch, with the columns of `passes` and `batches`, times in ns.
+    """Make one row per pass and one row per batch, with the columns of `passes` and `batches`, times in ns.
 
     The warm-up goes round the scene again and again: its batches are numbered on, and say which patches
     of the scene they held when the size of the scene is known from another pass. `infer_ns` is empty
-    where no stage is called infer. Paced passes bring PACED_COLUMNS. SessionError (`protocol_error`) for
-    stamps that cannot be.
+    if no stage is called infer. Paced passes bring PACED_COLUMNS.
+
+    Args:
+        passes: of one session, as `require_valid_pass` lets them in.
     """
     stages = passes[0].stages if passes else ()
     scene_patches = next((len(pass_.scores) for pass_ in passes if pass_.scores is not None), None)
     rows: list[dict[str, Any]] = []
     parts: list[pd.DataFrame] = []
     for pass_ in passes:
-        require_valid_pass(pass_, stages)
         first, patches = _batch_spans(pass_, scene_patches)
         sums = (pass_.stamps_ns[:, :, 1] - pass_.stamps_ns[:, :, 0]).sum(axis=0)
         rows.append(
@@ -242,14 +257,13 @@ def pass_rows(passes: Sequence[Pass]) -> tuple[pd.DataFrame, pd.DataFrame]:
     return frame, concat(parts) if parts else pd.DataFrame(columns=list(BATCH_COLUMNS))
 
 
-def window_rows(windows: Sequence[Window], scene_patches: int, worker: int = 0) -> pd.DataFrame:
-    """One row a window, with the columns of `windows`, times in ns.
+def window_rows(windows: Sequence[Window], worker: int = 0) -> pd.DataFrame:
+    """Make one row per window, with the columns of `windows`, times in ns.
 
-    SessionError (`protocol_error`) for a window that cannot be: of no inference or no time, of a patch that
-    the scene of `scene_patches` does not have, of an unknown phase, or from before the last one had ended.
+    Args:
+        windows: of one session, as `require_valid_window` lets them in.
+        worker: that they are of.
     """
-    for before, window in zip((None, *windows), windows, strict=False):
-        require_valid_window(window, scene_patches, before)
     frame = pd.DataFrame(
         [
             {
@@ -277,10 +291,10 @@ def prediction_rows(
     worker: int = 0,
     patches: Sequence[int] | None = None,
 ) -> pd.DataFrame:
-    """One row a patch of `scores` float32 [n, classes]; `predicted` is -1 where a score is no number.
+    """Make one row per patch of `scores` float32 [n, classes]; `predicted` is -1 if a score is no number.
 
-    `patches` are the numbers of those that the scores are of, and the labels are then of all; 0 to n - 1
-    where it is None. `label` is -1 where it is unknown; ValueError when labels and scores do not fit.
+    `patches` are the numbers of the scored patches, and the labels are then of all patches; 0 to n - 1
+    if it is None. `label` is -1 if it is unknown. Raises ValueError if labels and scores do not fit.
     """
     n = len(scores)
     if labels is not None and patches is not None:
@@ -306,12 +320,12 @@ def prediction_rows(
 
 
 def concat(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Rows of the same table one after the other; at least one part."""
+    """Join rows of the same table, at least one part."""
     return pd.concat(parts, ignore_index=True)
 
 
 def _batch_spans(pass_: Pass, scene_patches: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First patch and number of patches of each batch, int64 [batches]; padding is not counted."""
+    """Return first patch and number of patches of each batch, int64 [batches]; padding is not counted."""
     number = np.arange(len(pass_.stamps_ns), dtype=np.int64)
     total = len(pass_.scores) if pass_.scores is not None else scene_patches
     if not total:
@@ -336,7 +350,7 @@ def _batches(pass_: Pass, first: NDArray[np.int64], patches: NDArray[np.int64]) 
     return pd.DataFrame(columns)
 
 
-# The table `probes` as a Parquet file that grows row group by row group: memory holds no more than one.
+# The table `probes` as a Parquet file that grows by row groups. Memory holds one of them.
 
 
 ROW_GROUP_ROWS = 1 << 20
@@ -347,9 +361,9 @@ _SCHEMA = pa.schema([(name, COLUMN_TYPES[name]) for name in PROBE_COLUMNS])
 
 
 class ProbeTableWriter:
-    """Writes one row a sample and channel, in the order of the chunks; within a chunk channel by channel.
+    """Writer of one row per sample and channel, chunk by chunk; within a chunk channel by channel.
 
-    Used as a context: what it has not closed by its end is removed.
+    Used as a context: a file that is not closed by its end is removed.
 
     Args:
         path: of the file, which is new; OSError where it cannot be written, here and in all that follows.
@@ -366,16 +380,14 @@ class ProbeTableWriter:
 
     @property
     def rows(self) -> int:
-        """How many rows there are so far."""
+        """Number of rows so far."""
         return self._rows + self._waiting_rows
 
     def write(self, chunk: ProbeChunk, infos: Sequence[ProbeInfo]) -> None:
-        """Append the samples of a chunk.
+        """Append the samples of a chunk, as `require_valid_chunk` lets it in.
 
-        SessionError (`protocol_error`) for one of a probe or channel that is none of the `infos`, or whose
-        values are not as many as its stamps.
+        Raises SessionError (`protocol_error`) if none of the `infos` has its probe and channel.
         """
-        require_valid_chunk(chunk)
         codes = [self._channels.code(chunk, name, infos) for name in chunk.values]
         t_ns = np.asarray(chunk.stamps_ns, dtype=np.int64)
         for code, values in zip(codes, chunk.values.values(), strict=True):
@@ -388,7 +400,7 @@ class ProbeTableWriter:
         """End the file and flush it to the disk.
 
         Args:
-            metadata: what stands in its footer beside the schema.
+            metadata: further keys of its footer.
         """
         self._flush()
         if metadata:
@@ -435,14 +447,14 @@ class ProbeTableWriter:
 
 
 class _ChannelWords:
-    """The words of each channel that has come: a code represents the four of them."""
+    """Codes of channels: each stands for a probe, channel, quantity and unit."""
 
     def __init__(self) -> None:
         self._codes: dict[tuple[str, str], int] = {}
         self._words: list[tuple[str, str, str, str]] = []  # by code
 
     def code(self, chunk: ProbeChunk, channel: str, infos: Sequence[ProbeInfo]) -> int:
-        """That of a chunk's channel; SessionError where none of the `infos` has it."""
+        """Return the code of a chunk's channel. Raises SessionError if none of the `infos` has it."""
         key = chunk.probe, channel
         if key not in self._codes:
             announced = _announced(chunk, channel, infos)
@@ -452,7 +464,7 @@ class _ChannelWords:
         return self._codes[key]
 
     def dictionaries(self, codes: NDArray[np.int32]) -> dict[str, pa.DictionaryArray]:
-        """The columns of the words of rows with these codes."""
+        """Return the columns of text of rows with these codes."""
         columns = {}
         for name, words in zip(_WORDS, zip(*self._words, strict=True), strict=True):
             distinct = list(dict.fromkeys(words))

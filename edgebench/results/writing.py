@@ -36,8 +36,8 @@ from edgebench.records.target import has_secrets
 from edgebench.results import layout
 from edgebench.results.layout import HOLDER_FILE, LOCK_FILE, SCHEMA_VERSION, WRITING_PREFIX, regular_file
 from edgebench.results.load import Source, read_rows
-from edgebench.results.parquet import MOST_NS, first_fault, joined_rows, to_arrow, write_options
-from edgebench.results.record_reading import read_experiment, read_sessions
+from edgebench.results.parquet import MOST_NS, to_arrow, write_options
+from edgebench.results.record_reading import read_experiment, read_sessions, record_bytes, with_checksum
 from edgebench.this_machine import started_s as process_started_s
 
 if TYPE_CHECKING:
@@ -83,14 +83,12 @@ def write_file(path: Path, data: bytes) -> None:
 def write_table(path: Path, rows: pd.DataFrame | TableFile, name: str) -> str:
     """Write a new Parquet file and flush it to the disk; returns the hex SHA-256 of its bytes.
 
-    Rows that are a file already are moved there. ValueError for rows that nobody could read again.
+    Rows that are a file already are moved there. Raises ValueError for other columns than those of the table.
     """
     if isinstance(rows, TableFile):
         rows.path.rename(path)
         return rows.sha256
     table = to_arrow(rows, name)
-    if (fault := first_fault(name, joined_rows(name, [table]))) is not None:
-        raise ValueError(f"the table {name}: {fault[1]}")
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, **write_options(table.column_names))
     data = sink.getvalue().to_pybytes()
@@ -212,7 +210,7 @@ def _locked(folder: Path) -> Iterator[WriterLock]:
 
 
 def _holder(folder: Path) -> str:
-    """Who holds the lock, as far as the note can be read: it is in a folder that anyone may write."""
+    """Name the holder of the lock; "" if its note cannot be read."""
     path = folder / HOLDER_FILE
     try:
         if regular_file(path, folder) is None:
@@ -273,7 +271,7 @@ class ExperimentStore:
             if scene_jpeg is not None:
                 replace_file(path / layout.SCENE_FILE, scene_jpeg)
             if image_paths is not None:
-                replace_file(path / layout.IMAGES_FILE, image_paths.model_dump_json(indent=1).encode())
+                replace_file(path / layout.IMAGES_FILE, record_bytes(image_paths))
             (path / layout.TRIALS_FOLDER).mkdir(exist_ok=True)
             # Last, because a folder with it is an experiment.
             _write_record(path, record)
@@ -312,7 +310,7 @@ class ExperimentStore:
         return max(layout.numbers_in(sessions), default=-1) + 1
 
     def has(self, keys: Iterable[str]) -> bool:
-        """Whether all of these are keys of the experiment's trials."""
+        """Return True if all of these are keys of the experiment's trials."""
         return self._keys.issuperset(keys)
 
     def extend(self, record: ExperimentRecord) -> None:
@@ -367,7 +365,7 @@ class ExperimentStore:
                 }
                 with_hashes = record.model_copy(update={"tables": hashes})
                 self._require_own_passes(with_hashes, temporary)
-                write_file(temporary / layout.SESSION_FILE, with_hashes.model_dump_json(indent=1).encode())
+                write_file(temporary / layout.SESSION_FILE, record_bytes(with_hashes))
         self._note_passes(with_hashes)
         return folder
 
@@ -402,7 +400,7 @@ class ExperimentStore:
         """Write trial.json, which is derived and may be replaced; ValueError for what JSON cannot hold."""
         path = layout.trial_folder(self.path, self._require_key(key)) / layout.TRIAL_FILE
         document = {"schema_version": SCHEMA_VERSION, **summary}
-        data = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
+        data = with_checksum(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
         with self._writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, data)
@@ -412,7 +410,7 @@ class ExperimentStore:
         """Write run.json, which says how the last run ended and replaces what an earlier one said."""
         path = self.path / layout.RUN_FILE
         with self._writing(path):
-            replace_file(path, run.model_dump_json(indent=1).encode())
+            replace_file(path, record_bytes(run))
         return path
 
     def close(self) -> None:
@@ -467,8 +465,7 @@ def require_writable(output_dir: Path) -> None:
 def _write_record(folder: Path, record: ExperimentRecord) -> None:
     """Write experiment.json, for its owner alone where launches have values that may be secrets."""
     private = any(has_secrets(asdict(target.launch)) for target in record.targets)
-    data = record.model_dump_json(indent=1).encode()
-    replace_file(folder / layout.EXPERIMENT_FILE, data, private=private)
+    replace_file(folder / layout.EXPERIMENT_FILE, record_bytes(record), private=private)
 
 
 def _new_timed(output_dir: Path, record: ExperimentRecord) -> Path:

@@ -37,15 +37,10 @@ def test_what_could_not_be_parsed_is_taken_from_the_probe_and_counted():
     assert (second["count"], len(second["first"])) == (100, MAX_VERBATIM)
 
 
-@pytest.mark.attack(
-    "a probe names two channels alike, or thousands: it is refused with the reason, by itself"
-)
-@pytest.mark.parametrize(
-    ("names", "why"), [(["a", "b", "a"], "several channels named 'a'"), (map(str, range(300)), "has 300")]
-)
-def test_channels_that_a_chunk_cannot_have_are_refused(names, why):
-    with pytest.raises(ValueError, match=why):
-        sampler._require_channels({"channels": [{"name": name} for name in names]})
+@pytest.mark.attack("a probe names two channels alike: it is refused with the reason, by itself")
+def test_channels_that_a_chunk_cannot_have_are_refused():
+    with pytest.raises(ValueError, match="several channels named 'a'"):
+        sampler._require_channels({"channels": [{"name": name} for name in ("a", "b", "a")]})
 
 
 def test_a_refusal_without_a_step_has_one():

@@ -25,7 +25,7 @@ from edgebench.errors import StoredResultError
 from edgebench.report.plots.latency import ratios_to_quickest
 from tests import synthetic_results
 from tests.analysis.columns_page import KEYS
-from tests.synthetic_results import CLASSES, QUARTER, key_of
+from tests.synthetic_results import CLASSES, QUARTER, key_of, write_record
 
 matplotlib.use("Agg")
 
@@ -239,7 +239,7 @@ def test_the_scene_is_compared_by_name_and_of_a_finished_session(tmp_path: Path)
     wrong = sum(CLASSES[a] != CLASSES[b] for a, b in zip(scene["labels"], predicted, strict=True))
     scene["labels"] = [FOLDERS.index(CLASSES[label]) for label in scene["labels"]]
     scene["class_names"] = list(FOLDERS)
-    (folder / "experiment.json").write_text(json.dumps(record))
+    write_record((folder / "experiment.json"), record)
     # The first session failed after it had given other predictions.
     first = folder / "trials" / trial["key"] / "sessions" / "000"
     session = json.loads((first / "session.json").read_text())
@@ -249,7 +249,7 @@ def test_the_scene_is_compared_by_name_and_of_a_finished_session(tmp_path: Path)
     )
     pq.write_table(zeros, first / "predictions.parquet")
     del session["tables"]["predictions"]
-    (first / "session.json").write_text(json.dumps(session | {"status": "crash"}))
+    write_record((first / "session.json"), session | {"status": "crash"})
     axes = edgebench.load(folder).plot.scene(ax=Figure())
     assert f"label differs: {wrong}" in legend([axes])
 

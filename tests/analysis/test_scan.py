@@ -17,6 +17,7 @@ from edgebench.errors import StoredResultError
 from edgebench.results import listing, record_reading
 from edgebench.results.listing import list_results
 from tests import synthetic_results
+from tests.synthetic_results import write_record
 
 RESULT, TRIAL, SESSION = map(pads.field, ("result", "trial", "session"))
 INT8 = synthetic_results.key_of("mobilenet_v1-0.25-int8")
@@ -111,7 +112,7 @@ def test_what_did_not_change_is_not_opened_again(lab: Path, monkeypatch: pytest.
     ]
     shutil.rmtree(lab / "b" / "trials" / INT8 / "sessions" / "001")
     document = json.loads((lab / "c" / "experiment.json").read_text())
-    (lab / "c" / "experiment.json").write_text(json.dumps(document | {"name": "z"}))
+    write_record((lab / "c" / "experiment.json"), document | {"name": "z"})
     changed = {each.path.name: each for each in list_results(lab)[0]}
     assert sorted(opened) == ["b", "c"]
     assert changed["b"].indexed.sessions[INT8] == (0,) and changed["b"].overview(latest=False).measured == 2

@@ -15,6 +15,7 @@ from edgebench.link.session_loop import Timeouts
 from edgebench.link.worker import Board
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
 from edgebench.records.target import Launch
+from edgebench.run.measuring.session_record import Gathered, take_in
 from tests.fakes import made_artifact, made_scene
 
 S = 1_000_000_000
@@ -162,7 +163,7 @@ class Device:
 
 
 def measured(device, own_clock=False, bursts=None):
-    """The passes and the facts of a whole session."""
+    """The passes of a whole session, as a run takes them in, and its facts."""
     session = AgentSession(
         Board(device, device, (Path("runner.py"),), Timeouts(), own_clock=own_clock),
         made_artifact(),
@@ -170,8 +171,10 @@ def measured(device, own_clock=False, bursts=None):
     )
     with session:
         session.golden()
-        passes = list(session.measure(MeasurePlan(made_scene(), 3, warmup_cap=WARM_UP)))
-        return passes, session.facts()
+        gathered = Gathered()
+        for taken in session.measure(MeasurePlan(made_scene(), 3, warmup_cap=WARM_UP)):
+            take_in(taken, gathered, scene_patches=6, workers=1)
+        return gathered.passes, session.facts()
 
 
 def failure(device, fix="", **how):

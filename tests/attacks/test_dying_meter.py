@@ -25,7 +25,7 @@ from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples,
 from tests.link.rig import make_rig
 from tests.report.samples import print_result
 from tests.sample_tables import rows_of_frame
-from tests.synthetic_results import METER, made_experiment
+from tests.synthetic_results import METER, made_experiment, write_record
 
 NO_PASSES = SteadyPasses((), (), (), {}, {}, 0)
 NEVER_PASSES = "it can fail a power limit and pass none"
@@ -153,7 +153,7 @@ def dying(tmp_path_factory):
         record = json.loads(path.read_text())
         record[where] = {probe: f"{probe}: its process ended during the session: SIGKILL"}
         record["probes"] += [record["probes"][0] | {"kind": "telemetry", "address": "1", "channels": []}]
-        path.write_text(json.dumps(record))
+        write_record(path, record)
     return judge_folder(folder)
 
 

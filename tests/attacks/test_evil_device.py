@@ -30,6 +30,9 @@ CHANNEL = Channel("power", "power", "W")
 METER = ProbeInfo("m", "", 1.0, "", "board", (CHANNEL,))
 CHUNK = ProbeChunk("m", np.array([1], np.int64), {"power": np.array([2.5])})
 
+SHORT = replace(CHUNK, stamps_ns=np.array([1, 2], np.int64))
+LATE = replace(CHUNK, stamps_ns=np.array([2**63 - 1], np.int64))
+
 
 def failing(*given: Any) -> Any:
     raise TypeError("the backend took the device's answer for granted")
@@ -206,11 +209,11 @@ ATTACKS = [
     attack("does not stamp when a pass began", one_pass(start_ns=None)),
     attack("ends a pass before it began", one_pass(end_ns=-1), PROTOCOL),
     attack("stamps a pass beyond 64 bits", one_pass(end_ns=2**80), PROTOCOL),
-    attack("takes 292 years for a pass", one_pass(start_ns=1 - 2**62, end_ns=2**62 - 1)),
+    attack("takes 292 years for a pass", one_pass(start_ns=1 - 2**62, end_ns=2**62 - 1), PROTOCOL),
     attack("gives words for stamps", one_pass(stamps_ns=np.array([["a"]], object)), PROTOCOL),
     attack("has batches of no patch", one_pass(batch=0), PROTOCOL),
-    attack("has a pass due beyond 64 bits", one_pass(due_ns=2**70, deadline_ns=2**70)),
-    attack("has a pass due in 292 years", one_pass(due_ns=2**63 - 1, deadline_ns=0)),
+    attack("has a pass due beyond 64 bits", one_pass(due_ns=2**70, deadline_ns=2**70), PROTOCOL),
+    attack("has a pass due in 292 years", one_pass(due_ns=2**63 - 1, deadline_ns=0), PROTOCOL),
     attack("scores NaN in a timed pass", {"pass": lambda one: scored(one, np.nan)}, PROTOCOL),
     attack("scores infinity in a timed pass", {"pass": lambda one: scored(one, np.inf)}, PROTOCOL),
     attack("gives words for scores", one_pass(scores=np.array([["a", "b"]] * 6))),
@@ -250,6 +253,8 @@ ATTACKS = [
     attack("predicts a word", with_("predict", lambda _: "ice")),
     # samples
     attack("sends samples of an unknown probe", with_("chunks", lambda _: iter([CHUNK])), PROTOCOL),
+    attack("sends fewer samples than stamps", with_("chunks", lambda _: iter([SHORT])), PROTOCOL),
+    attack("stamps samples beyond 62 bits", with_("chunks", lambda _: iter([LATE])), PROTOCOL),
     attack("sends nothing for samples", with_("chunks", lambda _: iter([None]))),
     attack("has no iterator of samples", with_("chunks", lambda _: None)),
     # facts of a session

@@ -1,4 +1,4 @@
-"""An agent with ill intent: it reads nothing, floods, never ends, answers without a question."""
+"""An agent that reads nothing, floods, never ends, or answers without a question."""
 
 import os
 import stat
@@ -14,14 +14,13 @@ from edgebench.agent.worker import PREDICT_STEP
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link import connection as connections
 from edgebench.link import connection as pipes
-from edgebench.link import session_probes, ssh
+from edgebench.link import ssh
 from edgebench.link.clock_match import SessionClock
 from edgebench.link.connection import Connection, LinkLost, NoAnswer
 from edgebench.link.failures import WorkerEnded
 from edgebench.link.local import LocalLink
 from edgebench.link.replies import Ended
 from edgebench.link.session_loop import Timeouts
-from edgebench.link.session_probes import SessionProbes
 from edgebench.link.ssh import SshLink
 from edgebench.link.worker import Board, SessionContext, Worker, counted
 from edgebench.records.session import SessionSettings
@@ -180,27 +179,15 @@ def test_a_board_that_asks_for_the_agent_for_ever(fake_ssh, code, words):
         link.close()
 
 
-# --- what never ends ---
+# --- answers to nothing ---
 
-FLOODS = [
-    pytest.param(
-        "while True: stream.write({'event': 'noise'})",
-        "flood",
-        marks=pytest.mark.attack("an agent floods the host with events: the session ends, protocol_error"),
-    ),
-    pytest.param(
-        "n = asked()['id']\nwhile True: stream.write({'re': n, 'progress': 1})",
-        "flood",
-        marks=pytest.mark.attack("an agent floods the host with progress: the session ends, protocol_error"),
-    ),
+UNASKED = [
     pytest.param(
         "while True: stream.write({'re': 4711})",
-        "not open",
         marks=pytest.mark.attack("an agent answers without a question: the session ends, protocol_error"),
     ),
     pytest.param(
         "n = asked()['id']\nwhile True: stream.write({'re': n + 1}); stream.write({'re': [n]})",
-        "not open",
         marks=pytest.mark.attack(
             "an agent's answer does not say which request it answers: the session ends, protocol_error"
         ),
@@ -208,13 +195,11 @@ FLOODS = [
 ]
 
 
-@pytest.mark.parametrize(("code", "words"), FLOODS)
-def test_a_flood_ends_a_wait(hostile, monkeypatch, code, words):
-    monkeypatch.setattr(connections, "UNASKED", 500)
-    monkeypatch.setattr(connections, "UNASKED_A_SECOND", 0)
+@pytest.mark.parametrize("code", UNASKED)
+def test_an_answer_to_nothing_ends_a_wait(hostile, code):
     flooding = hostile(code)
     for _ in range(2):  # also where the first to hear of it could not say so
-        with pytest.raises(ProtocolError, match=words):
+        with pytest.raises(ProtocolError, match="not open"):
             flooding.request({"op": "tail"}, LONG_S)
     assert not flooding.alive
 
@@ -260,7 +245,6 @@ def test_a_listener_that_fails_loses_no_frame(hostile):
 
 @pytest.mark.attack("an agent sends faster than the host reads: reading what has come ends all the same")
 def test_a_poll_of_a_flood_ends(hostile, monkeypatch):
-    monkeypatch.setattr(connections, "UNASKED", 1 << 40)
     monkeypatch.setattr(connections, "POLL_BYTES", 1 << 20)
     heard: list[Frame] = []
     flooding = hostile("while True: stream.write({'event': 'noise'}, bytes(200_000))", heard.append)
@@ -272,43 +256,12 @@ def test_a_poll_of_a_flood_ends(hostile, monkeypatch):
         heard.clear()
 
 
-@pytest.mark.attack("an agent talks while it is sent a file: what the host holds is bounded, protocol_error")
-def test_what_comes_while_the_host_writes_is_bounded(hostile, small_pipes, monkeypatch):
-    monkeypatch.setattr(connections, "MAX_UNREAD_FRAME_BYTES", 2 << 20)
-    talking = hostile("while True: stream.write({'event': 'noise'}, bytes(200_000))")
-    with pytest.raises(ProtocolError, match="2 MiB of frames that were not asked for"):
-        talking.send({"op": "put"}, bytes(1 << 20))
-    assert not talking.alive
-
-
-METER = {
-    "rate_hz": 1.0,
-    "resolution": "",
-    "scope": "board",
-    "channels": [{"name": "power", "quantity": "power", "unit": "W"}],
-}
-
-
-@pytest.mark.attack("a probe sends samples without an end in one pass: the session ends, protocol_error")
-def test_samples_that_nobody_takes_are_bounded(monkeypatch):
-    monkeypatch.setattr(session_probes, "MAX_UNREAD_SAMPLE_BYTES", 100_000)
-    probes = SessionProbes(["fake:"])
-    probes.hear(Frame({"probe": "fake:", "kind": "info", "info": METER}, b""))
-    message = {"probe": "fake:", "kind": "chunk", "n": 100, "channels": ["power"]}
-    for _ in range(3):  # what is taken is not counted
-        for _ in range(20):
-            probes.hear(Frame(message, bytes(1600)))
-        assert len(list(probes.drain())) == 20
-    with pytest.raises(ProtocolError, match="of samples in one pass"):
-        for _ in range(100):
-            probes.hear(Frame(message, bytes(1600)))
-    list(probes.drain())
-    with pytest.raises(ProtocolError, match="of samples in one pass"):  # some are missing for good
-        probes.require_all()
-    empty = SessionProbes(["fake:"])
-    empty.hear(Frame({"probe": "fake:", "kind": "info", "info": METER}, b""))
-    empty.hear(Frame({**message, "n": 0}, b""))
-    assert list(empty.drain()) == []
+@pytest.mark.attack("an agent floods the host with events or progress: a wait ends at its limit")
+@pytest.mark.parametrize("words", ["{'event': 'noise'}", "{'re': 1, 'progress': 1}"])
+def test_a_flood_renews_no_deadline(hostile, words):
+    flooding = hostile(f"asked()\nwhile True: stream.write({words})")
+    with pytest.raises(NoAnswer):
+        flooding.request({"op": "tail"}, 0.5)
 
 
 # --- progress ---

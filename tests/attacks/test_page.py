@@ -1,11 +1,13 @@
-"""The page of attacks says what the tests do."""
+"""The page of attacks counts the marked tests."""
 
+import re
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
-from tests.attacks.table import PAGE, RENEW, ROOT, Attack, page
+from tests.attacks.table import PAGE, RENEW, ROOT, page
 from tests.conftest import COLLECTED
 
 
@@ -24,19 +26,21 @@ def test_the_page_is_what_the_marks_say(request):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_row_counts_its_ways_and_nothing_in_it_is_markup():
-    attacks = [
-        Attack("tests/x/test_a.py", "A title.", "a board lies: its session fails"),
-        Attack("tests/x/test_a.py", "A title.", "a file is <b>|\x1b: it is refused: in words"),
-        Attack("tests/x/test_a.py", "A title.", "a board lies: its session fails"),
-        Attack("tests/y/test_b.py", "Another", "b: c"),
-    ]
-    text = page(attacks)
-    assert "4 attacks" in text
-    assert "## A title\n\n[tests/x/test_a.py](../tests/x/test_a.py): 3\n" in text
-    assert "| a board lies | its session fails | 2 |" in text
-    assert r"| a file is \<b\>\|  | it is refused: in words | 1 |" in text
-    assert "[tests/y/test_b.py](../tests/y/test_b.py): 1" in text
+def test_a_row_counts_the_cases_of_its_paths():
+    """The longest path that fits a module decides its subject."""
+    text = page(Counter({"link/test_clocks.py": 2, "link/test_ssh.py": 3, "agent/test_lock.py": 1}))
+    rows = dict(re.findall(r"^\| ([^|]+) \|[^|]+\| (\d+) \|$", text, re.MULTILINE))
+    assert "try 6 cases" in text
+    assert {name: count for name, count in rows.items() if count != "0"} == {
+        "Boards with an agent": "2",
+        "Boards over SSH": "3",
+        "Builds and files on a board": "1",
+    }
+
+
+def test_a_module_without_a_subject_is_named():
+    with pytest.raises(ValueError, match=r"tests/nowhere/test_new\.py"):
+        page(Counter({"nowhere/test_new.py": 1}))
 
 
 TESTS = """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.results.listing import begun_at, find_unfinished, resolve_results
-from tests.synthetic_results import QUARTER, key_of, made_experiment
+from tests.synthetic_results import QUARTER, key_of, made_experiment, write_record
 
 KEYS = [key_of(variant) for variant in QUARTER]
 
@@ -36,7 +36,7 @@ def test_a_folder_that_may_not_be_read(results, monkeypatch):
 
 def dated(path: Path, created_utc: str, written_s: float) -> None:
     file = path / "experiment.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"created_utc": created_utc}))
+    write_record(file, json.loads(file.read_text()) | {"created_utc": created_utc})
     os.utime(file, (written_s, written_s))
 
 

@@ -20,6 +20,7 @@ from edgebench.run.measuring.host_trials import MOST_CHANGES, TargetRevisions
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.test_lane_group import experiment
 from tests.survival.small import Small, environment
+from tests.synthetic_results import write_record
 
 FACTS: dict[str, Any] = {
     "board": "Raspberry Pi 4 Model B",
@@ -253,7 +254,7 @@ def test_the_harnesss_own_machine_does_not_matter(tmp_path, monkeypatch, session
         "python": "3.0",
         "packages": {"scipy": "0"},
     }
-    (path / "experiment.json").write_text(json.dumps(record))
+    write_record((path / "experiment.json"), record)
     gone, kept = (path / "trials" / trial["key"] / "sessions" / "000" for trial in record["trials"])
     for file in gone.iterdir():
         file.unlink()
@@ -263,7 +264,7 @@ def test_the_harnesss_own_machine_does_not_matter(tmp_path, monkeypatch, session
     # The same with a session that recorded another kernel of the device itself.
     session = json.loads((kept / "session.json").read_text())
     session["device"]["kernel"] = "Linux 0.0"
-    (kept / "session.json").write_text(json.dumps(session))
+    write_record((kept / "session.json"), session)
     for file in gone.iterdir():
         file.unlink()
     gone.rmdir()

@@ -19,7 +19,7 @@ from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.writing import ExperimentStore
 from tests.fakes import FakeDevice
 from tests.measure.test_lane_group import MemoryStore, experiment
-from tests.synthetic_results import QUARTER, made_experiment
+from tests.synthetic_results import QUARTER, made_experiment, write_record
 
 SECRETS = ("hunter2-token", "open-sesame", "0a1b2c3d4e", "attached", "in-a-script")
 LAUNCH = Launch(
@@ -42,7 +42,7 @@ def with_launch(path: Path) -> Path:
     record["preflight"] = [
         {"target": "cpu", "level": "warning", "subject": "x", "message": f"no {SECRETS[0]}"}
     ]
-    (path / "experiment.json").write_text(json.dumps(record))
+    write_record((path / "experiment.json"), record)
     return path
 
 

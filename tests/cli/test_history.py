@@ -15,6 +15,7 @@ from edgebench.report.schemas import schema
 from edgebench.results.archive import unpack_archive, write_archive
 from tests.fit.histories import FP32, VARIANT, put_series, template
 from tests.golden_text import assert_golden
+from tests.synthetic_results import write_record
 
 STEP = [1.0, 1.004, 0.997, 1.002, 0.999, 1.083, 1.08, 1.078, 1.081, 1.079]
 
@@ -98,7 +99,7 @@ def test_a_date_before_the_year_1_is_none(folder, tmp_path):
     shutil.copytree(folder / "r00", tmp_path / "r00")
     record = tmp_path / "r00" / "experiment.json"
     changed = json.loads(record.read_text()) | {"created_utc": "0001-01-01T00:00:00+14:00"}
-    record.write_text(json.dumps(changed))
+    write_record(record, changed)
     done = CliRunner().invoke(app, ["results", "--json", "--output-dir", str(tmp_path)])
     assert done.exit_code == 0, done.exception
     assert json.loads(done.stdout)["results"][0]["result"] == "r00"

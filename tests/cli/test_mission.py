@@ -12,7 +12,7 @@ from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.report.plots.mission import PARTS, most_held
 from edgebench.stats.mission_cycles import completions_s
-from tests.synthetic_results import NINE, QUARTER, made_experiment
+from tests.synthetic_results import NINE, QUARTER, made_experiment, write_record
 
 PROFILE = """
 name = "orbit"
@@ -120,7 +120,7 @@ def test_of_many_reasons_for_no_session_a_few_are_told(tmp_path):
     record = json.loads((failures / "experiment.json").read_text())
     for megabytes, trial in enumerate(record["trials"]):
         trial["reason"] = f"it needs {megabytes} MB more"
-    (failures / "experiment.json").write_text(json.dumps(record))
+    write_record((failures / "experiment.json"), record)
     done = CliRunner().invoke(app, ["mission", str(failures), "-p", "disco-arctic"])
     assert isinstance(done.exception, StoredResultError)
     assert done.exception.why.count("; and ") == 1

@@ -30,7 +30,7 @@ from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
 from tests import synthetic_results
 from tests.explore.conftest import column, decoded, document
-from tests.synthetic_results import QUARTER
+from tests.synthetic_results import QUARTER, write_record
 
 
 def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Path) -> None:
@@ -212,11 +212,11 @@ def test_targets_have_their_names_on_request_alone(tmp_path: Path) -> None:
         trial["target"] = "cellar-7"
     record["command"] += ["--target", "cellar-7", "--host", "pi@hut.example"]
     record["warnings"] = ["cellar-7 at hut.example was busy"]
-    (folder / "experiment.json").write_text(json.dumps(record))
+    write_record((folder / "experiment.json"), record)
     for path in folder.rglob("session.json"):
         session = json.loads(path.read_text())
         session["device"]["python_executable"] = "/srv/vault/bin/python"
-        path.write_text(json.dumps(session))
+        write_record(path, session)
     for target_names in (False, True):
         Site(site := tmp_path / f"site{target_names}", [tmp_path / "lab"], target_names=target_names).update()
         written = "".join(path.read_text() for path in site.rglob("*.js") if path.name != "explore.js")
@@ -238,7 +238,7 @@ def test_texts_cannot_leave_their_scripts(tmp_path: Path) -> None:
     record = json.loads((long / "experiment.json").read_text())
     record["host"]["cpu_model"] = "x" * 1_000_000
     record["trials"][0]["reason"] = "<b>" * 300_000
-    (long / "experiment.json").write_text(json.dumps(record))
+    write_record((long / "experiment.json"), record)
     Site(tmp_path / "site", [tmp_path / "lab"]).update()
     for path in (tmp_path / "site").rglob("*.js"):
         if path.name in ("data.js", "sessions.js") or path.parent.name == "results":
@@ -272,7 +272,7 @@ def test_a_trial_has_its_kind_and_a_replay_no_board_of_this_machine(tmp_path: Pa
         for path in folder.rglob("session.json"):
             session = json.loads(path.read_text())
             session["device"] |= {"board": "Desk", "power_mode": {"name": "fast"}}
-            path.write_text(json.dumps(session | ({name: True} if name in session else {})))
+            write_record(path, session | ({name: True} if name in session else {}))
         if name == "replay":
             text = (folder / "experiment.json").read_text()
             (folder / "experiment.json").write_text(text.replace('"device": "cpu"', '"device": "replay"'))
@@ -388,7 +388,7 @@ def test_a_history_has_the_changes_of_edgebench_history(tmp_path: Path) -> None:
         )
         record = json.loads((folder / "experiment.json").read_text())
         record["created_utc"] = f"2025-03-{day:02}T12:00:00Z"
-        (folder / "experiment.json").write_text(json.dumps(record))
+        write_record((folder / "experiment.json"), record)
     Site(tmp_path / "site", [tmp_path / "lab"]).update()
     data, sessions = document(tmp_path / "site" / "data.js"), document(tmp_path / "site" / "sessions.js")
     [series] = sessions["history"]["image_s"]

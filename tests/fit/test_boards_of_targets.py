@@ -11,7 +11,7 @@ from edgebench.judge.judged import judge_folder, with_boards
 from edgebench.records.target import DeclaredPower
 from edgebench.results.load import load
 from tests.fit.summaries import profile
-from tests.synthetic_results import QUARTER, made_experiment
+from tests.synthetic_results import QUARTER, made_experiment, write_record
 
 PI = "raspberry-pi-4b"
 
@@ -133,7 +133,7 @@ X86 = {"machine": "x86_64", "cpu": "AMD EPYC"}
 def words_of(folder, facts, boards, **limits):
     """The verdict and its reason by quantity, of a result whose machine says this of itself."""
     for file in folder.glob("trials/*/sessions/*/session.json"):
-        file.write_text(json.dumps({**json.loads(file.read_text()), "device": facts}))
+        write_record(file, {**json.loads(file.read_text()), "device": facts})
     profiles = [profile(quantity=name, limit=limit) for name, limit in (limits or LIMITS).items()]
     judged = judge_folder(folder, profiles, boards=boards)
     return {verdict.quantity: (verdict.verdict, verdict.reason) for verdict in judged.verdicts}
@@ -169,7 +169,7 @@ def test_sticks_modules_and_what_is_not_contradicted_are_judged_by_their_times(m
 def test_a_replay_is_judged_whatever_machine_plays_it(metered):
     record = json.loads((metered / "experiment.json").read_text())
     record["targets"][0]["device"] = "replay"
-    (metered / "experiment.json").write_text(json.dumps(record))
+    write_record((metered / "experiment.json"), record)
     assert words_of(metered, X86, [PI], image_s=1e3)["image_s"][0] == "pass"
 
 

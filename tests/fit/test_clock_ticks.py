@@ -13,7 +13,7 @@ from edgebench.judge.summarise import summarise
 from edgebench.stats.compare import compare
 from tests.backends.replaying import replay, scenario
 from tests.fit.summaries import STEADY, summary, verdict
-from tests.synthetic_results import QUARTER, made_experiment
+from tests.synthetic_results import QUARTER, made_experiment, write_record
 
 EQUAL = ((0.3, 0.3), (0.3, 0.3), (0.3, 0.3))
 TICKS = {"image_s": 0.01, "infer_s": 0.01, "load_s": 0.01}
@@ -22,7 +22,7 @@ TICKS = {"image_s": 0.01, "infer_s": 0.01, "load_s": 0.01}
 def with_tick(results, tick_ns):
     """The result as if its sessions had recorded that tick."""
     for path in results.path.glob("trials/*/sessions/*/session.json"):
-        path.write_text(json.dumps({**json.loads(path.read_text()), "tick_ns": tick_ns}))
+        write_record(path, {**json.loads(path.read_text()), "tick_ns": tick_ns})
     return edgebench.load(results.path)
 
 

@@ -10,6 +10,7 @@ from edgebench.judge.history import followed_metrics, history, targets_of
 from edgebench.results import load as frames
 from edgebench.results.listing import list_results
 from tests.fit.histories import FP32, VARIANT, put_result
+from tests.synthetic_results import write_record
 
 
 def followed(folder, **options):
@@ -117,7 +118,7 @@ def test_a_summary_that_is_missing_or_of_fewer_sessions_is_made_anew(made, tmp_p
 def test_a_summary_that_is_not_of_these_sessions_is_not_believed(nightly, tmp_path, spoil):
     shutil.copytree(nightly / "r00", tmp_path / "r00")
     for file in (tmp_path / "r00").glob("trials/*/trial.json"):
-        file.write_text(json.dumps(spoil(json.loads(file.read_text()))))
+        write_record(file, spoil(json.loads(file.read_text())))
     # Its tables are gone, so that nothing else can tell.
     assert followed(tmp_path) == []
 

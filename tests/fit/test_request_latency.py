@@ -24,7 +24,7 @@ from edgebench.results.load import StoredResults
 from edgebench.results.rows import Rows
 from tests.fit.summaries import summary
 from tests.sample_tables import rows_of_frame
-from tests.store.fuzzing import seal
+from tests.store.command_texts import seal
 from tests.synthetic_results import QUARTER, key_of, made_experiment
 
 FP32, _, INT8 = QUARTER

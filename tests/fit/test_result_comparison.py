@@ -23,7 +23,7 @@ from edgebench.judge.comparison import (
 )
 from edgebench.results.load import StoredResults, load
 from tests.fit.summaries import summary
-from tests.synthetic_results import QUARTER, made_experiment
+from tests.synthetic_results import QUARTER, made_experiment, write_record
 
 FP32, FP16, INT8 = QUARTER
 Made = Callable[..., StoredResults]
@@ -223,7 +223,7 @@ def _with_scope(results: StoredResults, scope: str) -> StoredResults:
         record = json.loads(path.read_text(encoding="utf-8"))
         for probe in record["probes"]:
             probe["scope"] = scope
-        path.write_text(json.dumps(record), encoding="utf-8")
+        write_record(path, record)
     return load(copy)
 
 
@@ -250,11 +250,11 @@ def test_what_differs_is_named_with_what_each_says(baseline: StoredResults, made
     record["edgebench_version"] = "0.2.0"
     record["trials"][0]["artifact_sha256"] = "cd" * 32
     record["host"]["load_average"] = [1, 2, 3]
-    path.write_text(json.dumps(record), encoding="utf-8")
+    write_record(path, record)
     for session in other.path.glob("trials/*/sessions/*/session.json"):
         told = json.loads(session.read_text(encoding="utf-8"))
         told["device"] |= {"governor": "powersave", "load_average": [0.5, 0.1, 0.1]}
-        session.write_text(json.dumps(told), encoding="utf-8")
+        write_record(session, told)
     [compared] = compare_results([baseline, load(other.path)], metrics=["load_s"]).results
     differences = {(each.subject, each.fact): (each.a, each.b) for each in compared.differences}
     assert differences == {
@@ -321,7 +321,7 @@ def test_a_clear_loss_of_accuracy_is_worse_and_points_that_do_not_count_are_not(
         pq.write_table(pa.Table.from_pandas(rows, stored.schema, preserve_index=False), path)
     for path in other.path.glob("trials/*/sessions/000/session.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
-        path.write_text(json.dumps(record | {"tables": {}}), encoding="utf-8")
+        write_record(path, record | {"tables": {}})
     item = accuracy(pictured, load(other.path))
     assert item.word == "worse" and item.difference is not None and -11 < item.difference < -8
     loose = accuracy(pictured, load(other.path), threshold=Threshold(minimum_points=20))

@@ -12,7 +12,7 @@ from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import SceneRecord
 from edgebench.report.words import labels
 from edgebench.results.listing import status_of
-from tests.synthetic_results import CLASSES, NINE, QUARTER, key_of, made_experiment
+from tests.synthetic_results import CLASSES, NINE, QUARTER, key_of, made_experiment, write_record
 
 FP32, FP16, INT8 = QUARTER
 
@@ -256,7 +256,7 @@ def with_trial(path, **changes):
     file = path / "experiment.json"
     record = json.loads(file.read_text())
     record["trials"][0] |= changes
-    file.write_text(json.dumps(record))
+    write_record(file, record)
     return summarise(edgebench.load(path))[0]
 
 
@@ -306,7 +306,7 @@ def test_a_clock_that_was_moved_for_a_test_marks_every_figure(tmp_path):
     [path] = folder.glob(f"trials/{key_of(NINE[1])}/sessions/*/session.json")
     record = json.loads(path.read_text())
     record["clock"]["test_clock"] = {"offset_ns": 5, "drift_ppm": 0.5}
-    path.write_text(json.dumps(record))
+    write_record(path, record)
     summaries = summarise(edgebench.load(folder))
     assert [summary.mark for summary in summaries] == ["", "on a test clock"]
     assert [name.endswith("on a test clock") for name in labels(summaries).values()] == [False, True]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.frozen.console import carry_out
+from tests.synthetic_results import write_record
 
 HERE = Path(__file__).parent
 SHIPPED = ("disco-realtime", "disco-arctic", "disco-greenland")
@@ -126,7 +127,7 @@ def comparisons(folder: Path) -> dict[str, Any]:
         shutil.copytree(folder / "results" / scenario, folder / "compared" / name)
         record = folder / "compared" / name / "experiment.json"
         experiment, written_s = json.loads(record.read_text(encoding="utf-8")), record.stat().st_mtime
-        record.write_text(json.dumps(experiment | {"id": hashlib.sha256(name.encode()).hexdigest()[:32]}))
+        write_record(record, experiment | {"id": hashlib.sha256(name.encode()).hexdigest()[:32]})
         os.utime(record, (written_s, written_s))
     one, *others = (f"compared/{name}" for name in ("one", "again", "seed", "slower"))
     metrics = "image_s,infer_s,energy_j,power_mean_w,memory_bytes,load_s"

@@ -209,7 +209,7 @@ def test_one_that_cannot_be_understood_is_begun_anew(meter):
         for address, why, what in (
             ("unannounced", "has not announced", "a meter on the host samples what it has not announced"),
             ("without a channel", "has not announced", "a meter on the host samples nothing"),
-            ("out of range", "out of range", "a meter on the host stamps beyond 62 bits"),
+            ("out of range", "a time to come", "a meter on the host stamps beyond 62 bits"),
             ("of another clock", "a time to come", "a meter on the host stamps with the wall clock"),
         )
     ],

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.agent.frames import ProtocolError
-from edgebench.link.connection import MAX_DEPTH, MAX_NAME, MAX_TEXT, MAX_VALUES, plain_message
+from edgebench.link.connection import MAX_DEPTH, plain_message
 
 
 def nested(depth):
@@ -42,10 +42,6 @@ def test_a_lone_surrogate_becomes_its_escape_in_texts_and_keys():
     [
         (nested(MAX_DEPTH + 1), "nested more than 32 deep"),
         (nested(250), "nested more than 32 deep"),
-        ({"values": [0] * (MAX_VALUES + 1)}, "more than 20000 entries"),
-        ({str(number): {"a": 1} for number in range(MAX_VALUES)}, "more than 20000 entries"),
-        ({"tail": "x" * (MAX_TEXT + 1)}, "262145 characters"),
-        ({"k" * (MAX_NAME + 1): 1}, "501 characters"),
         (json.loads('{"rate": NaN}'), "the number nan"),
         (json.loads('{"rate": 1e999}'), "the number inf"),
         ({"bytes": 1 << 64}, "more than 64 bits"),
@@ -59,4 +55,4 @@ def test_what_cannot_be_held_is_refused_with_the_reason(message, why):
 
 def test_the_bounds_themselves_are_allowed():
     assert plain_message(nested(MAX_DEPTH))
-    assert plain_message({"values": [0] * (MAX_VALUES - 3), "k" * MAX_NAME: 0} | {"n": 1 << 63})
+    assert plain_message({"n": 1 << 63})

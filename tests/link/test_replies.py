@@ -10,7 +10,6 @@ from edgebench.errors import SessionError
 from edgebench.link.failures import from_end
 from edgebench.link.replies import (
     Ended,
-    Loaded,
     Passed,
     ProbeReport,
     Scored,
@@ -35,19 +34,6 @@ def test_a_pass_is_read():
 def test_a_field_that_is_wrong_is_named(wrong):
     with pytest.raises(ProtocolError, match=f"no Passed: {next(iter(wrong))}"):
         checked(Passed, {**PASS, **wrong})
-
-
-@pytest.mark.parametrize(("name", "right"), [("NMS", True), ("image", False), ("non max", False)])
-def test_a_runners_own_stage_has_a_name_that_a_column_can_have(name, right):
-    loaded: dict[str, object] = {
-        "import_s": 1.0, "load_s": 1.0, "after_load_bytes": None, "runtime": {}, "numpy": "2",
-        "stages": ["patchify", "preprocess", "infer", name],
-    }  # fmt: skip
-    if right:
-        assert checked(Loaded, loaded).stages[-1] == name
-        return
-    with pytest.raises(ProtocolError, match=f"stages: a stage is called '{name}'.*extra_stage"):
-        checked(Loaded, loaded)
 
 
 def test_stamps_and_scores():

@@ -5,7 +5,6 @@ import errno
 import numpy as np
 import pytest
 
-from edgebench.link import host_probes as sample_spool
 from edgebench.link.host_probes import SampleSpool
 from edgebench.records.session import ProbeChunk
 
@@ -15,8 +14,7 @@ def chunk_of(probe, first_ns, n, **values):
     return ProbeChunk(probe, stamps, values or {"in": stamps / 2, "temperatur é": np.full(n, np.nan)})
 
 
-def test_chunks_of_several_probes_come_back_in_their_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(sample_spool, "READ_BYTES", 100)  # they are cut anywhere
+def test_chunks_of_several_probes_come_back_in_their_order(tmp_path):
     spool = SampleSpool(tmp_path / "spool")
     chunks = [chunk_of(("a:", "b:1")[number % 2], 100 * number, number) for number in range(8)]
     chunks.append(chunk_of("a:", 900, 2, other=np.array([1.0, 2.0])))
@@ -44,7 +42,7 @@ def test_a_disk_that_is_full_is_noted_and_told_later(tmp_path, monkeypatch):
 
     spool = SampleSpool(tmp_path)
     spool.add(chunk_of("a:", 0, 3))
-    monkeypatch.setattr(SampleSpool, "_new_file", full)
+    monkeypatch.setattr(SampleSpool, "_add_file", full)
     spool.add(chunk_of("b:", 0, 3))
     monkeypatch.undo()
     spool.add(chunk_of("b:", 0, 3))

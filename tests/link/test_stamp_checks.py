@@ -1,4 +1,4 @@
-"""Whatever the worker's own loop stamps is believed; the attacks on it are in tests/attacks."""
+"""Stamps of the worker's own loop are taken in; the attacks on it are in tests/attacks."""
 
 import numpy as np
 import pytest
@@ -6,20 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.agent.timed import TimedLoop, steady_after
+from edgebench.errors import SessionError
 from edgebench.link.replies import (
     ROUNDING_NS,
     ClockSteps,
     ImpossibleTimes,
     Span,
-    TooShortForTheClock,
     batch_ns,
-    require_batches,
     require_fits,
     require_idle,
-    require_timed,
     require_warm_up,
     require_within,
 )
+from edgebench.records.session import Pass
+from edgebench.results.tables import require_valid_pass
 from tests.agent.test_timed import CLASSES, SPEC, Queue, Ticks, made, patches
 
 SPAN = Span(0, 10_000)
@@ -29,24 +29,34 @@ def stamps_of(timed, stages):
     return np.array(timed.stamps).reshape(-1, stages, 2)
 
 
+def made_pass(start_ns, end_ns, stamps, phase="steady"):
+    stages = ("patchify", "preprocess", "infer", "decode")[: stamps.shape[1]]
+    return Pass(0, phase, start_ns, end_ns, stages, stamps, None, batch=2)
+
+
+def check(measured):
+    require_valid_pass(measured, measured.stages, workers=1)
+
+
 def test_a_loop_and_a_queue_of_the_worker_are_believed():
     _, loop = made(2)
     timed = loop.run(patches(7))
-    require_batches("a pass", timed.start_ns, timed.end_ns, stamps_of(timed, 3), Span(0))
+    check(made_pass(timed.start_ns, timed.end_ns, stamps_of(timed, 3)))
     clock = Ticks()
     timed = TimedLoop(Queue(2, clock, slots=3), SPEC, 2, CLASSES, clock).run(patches(11))
-    require_batches("a pass", timed.start_ns, timed.end_ns, stamps_of(timed, 4), Span(0))
+    check(made_pass(timed.start_ns, timed.end_ns, stamps_of(timed, 4)))
 
 
-def test_a_stage_a_batch_and_a_short_run_may_take_no_time_where_the_clock_is_coarse():
+def test_a_stage_a_batch_and_a_short_warm_up_may_take_no_time_where_the_clock_is_coarse():
     stamps = np.array([[[10, 10], [10, 10], [10, 20]], [[20, 20], [20, 20], [20, 30]]])
     once = np.full_like(stamps, 20)
-    for run in (stamps, np.where(stamps > 20, 20, stamps), once):
-        require_batches("a warm-up", 10, 30, run, SPAN)
-    require_timed(10, 30, stamps)
-    for start_ns, words in ((30, "took no time"), (10, "without any time of inference")):
-        with pytest.raises(TooShortForTheClock, match=words) as caught:
-            require_timed(start_ns, 30, once)
+    for warm in (stamps, np.where(stamps > 20, 20, stamps), once):
+        check(made_pass(10, 30, warm, "warmup"))
+    check(made_pass(10, 30, stamps))
+    for start_ns, end_ns, words in ((20, 20, "it took no time"), (10, 30, "its inference took no time")):
+        with pytest.raises(SessionError) as caught:
+            check(made_pass(start_ns, end_ns, once))
+        assert words in caught.value.why
         assert "more patches" in caught.value.fix
 
 
@@ -59,13 +69,14 @@ def test_the_steps_of_a_clock_are_told_where_a_batch_took_no_time():
     assert "of 4 ms or more" in warning and "on average" in warning
 
 
-def test_a_stage_of_the_devices_own_lies_within_its_batch():
+def test_a_stage_of_the_devices_own_lies_within_its_pass():
     stamps = np.array([[[10, 11], [11, 12], [12, 20], [14, 20]]])
-    require_batches("a pass", 10, 20, stamps, SPAN)
+    check(made_pass(10, 20, stamps))
     for outside in ([9, 20], [14, 21]):
         stamps[0, 3] = outside
-        with pytest.raises(ImpossibleTimes, match=r"batch 0 .* stage"):
-            require_batches("a pass", 5, 30, stamps, SPAN)
+        with pytest.raises(SessionError) as caught:
+            check(made_pass(10, 20, stamps))
+        assert "lies outside" in caught.value.why
 
 
 def test_a_run_lies_within_what_was_asked_but_for_a_floats_rounding():
@@ -83,11 +94,6 @@ def test_an_idle_window_is_as_long_as_it_was_to_be():
     for end in (0, 9_000):
         with pytest.raises(ImpossibleTimes):
             require_idle(0, end, 1e-5, SPAN)
-
-
-def test_a_run_without_batches_is_none():
-    with pytest.raises(ImpossibleTimes):
-        require_batches("a warm-up", 1, 2, np.empty((0, 3, 2), np.int64), SPAN)
 
 
 @settings(deadline=None, max_examples=50)

@@ -12,6 +12,7 @@ from edgebench.prepare.cache import Cache
 from tests import synthetic_results
 from tests.backends import replaying
 from tests.notebooks.execution import execute, pictures, read, require_tidy, shown
+from tests.synthetic_results import write_record
 
 NAME = "01-first-look.ipynb"
 FIGURES = 4
@@ -74,7 +75,7 @@ def test_it_runs_on_own_models_whose_figures_are_missing(
     record = json.loads((result / "experiment.json").read_text())
     for trial in record["trials"]:
         trial |= {"variant": f"tower-{trial['precision']}", "depth_multiplier": None, "class_names": ["cat"]}
-    (result / "experiment.json").write_text(json.dumps(record))
+    write_record((result / "experiment.json"), record)
     executed, values = execute(NAME, result, tmp_path, monkeypatch, ["summaries"])
     require_tidy(executed, [tmp_path])
     assert {row["variant"] for row in values["summaries"]} == {"tower-fp32", "tower-fp16", "tower-int8"}

@@ -12,6 +12,7 @@ import pytest
 import edgebench
 from tests import synthetic_results
 from tests.notebooks.execution import execute, require_tidy, shown
+from tests.synthetic_results import write_record
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +30,7 @@ def own_model(folder: Path) -> Path:
     record = json.loads((result / "experiment.json").read_text())
     for trial in record["trials"]:
         trial |= {"variant": f"tower-{trial['precision']}", "depth_multiplier": None}
-    (result / "experiment.json").write_text(json.dumps(record))
+    write_record((result / "experiment.json"), record)
     return result
 
 

@@ -23,7 +23,7 @@ from edgebench.results import archive as archive_writing
 from edgebench.results import archive as form
 from edgebench.results.archive import unpack_archive
 from edgebench.results.load import load
-from tests.synthetic_results import QUARTER, made_experiment
+from tests.synthetic_results import QUARTER, made_experiment, write_record
 
 write_archive = partial(archive_writing.write_archive, edgebench_version="0.3.0")
 HOST, USER, SERIAL = "nano.lab.example", "annabel", "/dev/serial/by-id/usb-FTDI_A12345"
@@ -37,9 +37,9 @@ def result(tmp_path_factory):
     record = json.loads(path.read_text())
     record["targets"][0] |= {"host": f"{USER}@{HOST}:22", "meters": [f"um25c:{SERIAL}"]}
     record["warnings"] = [f"{HOST} was slow to answer"]
-    path.write_text(json.dumps(record))
+    write_record(path, record)
     paths = ["ice/1.jpg", f"/home/{USER}/water/2.jpg"]
-    (folder / "images.json").write_text(json.dumps({"schema_version": 3, "sets": {"ab" * 32: paths}}))
+    write_record((folder / "images.json"), {"schema_version": 3, "sets": {"ab" * 32: paths}})
     for session in folder.glob("trials/*/sessions/*/session.json"):
         record = json.loads(session.read_text())
         [info] = record["probes"]
@@ -51,7 +51,7 @@ def result(tmp_path_factory):
         )
         record["tables"]["probes"] = hashlib.sha256(table.read_bytes()).hexdigest()
         record["probe_reasons"] = {f"um25c:{SERIAL}": f"no answer from {HOST}"}
-        session.write_text(json.dumps(record))
+        write_record(session, record)
     return folder
 
 

@@ -6,7 +6,6 @@ import pytest
 import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.records.stored import SessionTables
-from edgebench.results import writing as file_writing
 from edgebench.results.frames import table_frame
 from edgebench.results.load import load
 from edgebench.results.parquet import MOST_NS, first_fault, joined_rows
@@ -95,19 +94,13 @@ def test_a_window_takes_time():
     assert fault == (1, "'end_ns' of a row is not after its 'start_ns'")
 
 
-def test_a_row_that_cannot_be_is_not_written_and_its_file_is_named_when_it_is_read(tmp_path, monkeypatch):
+def test_the_file_of_a_row_that_cannot_be_is_named_when_it_is_read(tmp_path):
     path = made_experiment(tmp_path, sessions=2, variants=QUARTER[:1])
-    key = key_of(QUARTER[0])
     results = load(path)
-    frame = results.passes[results.passes["session"] == 0].drop(columns=["trial", "session"])
-    record = results.session_records(key)[0].model_copy(update={"n": 2})
-    tables = SessionTables(passes=frame.assign(image_ns=-frame["image_ns"]))
+    frame = results.batches[results.batches["session"] == 0].drop(columns=["trial", "session"])
+    record = results.session_records(key_of(QUARTER[0]))[0].model_copy(update={"n": 2})
     with ExperimentStore.open(path) as store:
-        with pytest.raises(ValueError, match="the table passes: 'image_ns'"):
-            store.write_session(record, tables)
-        assert not list(path.rglob("sessions/002"))
-        monkeypatch.setattr(file_writing, "first_fault", lambda name, columns: None)
-        store.write_session(record, tables)
-    with pytest.raises(StoredResultError, match=r"sessions/002/passes\.parquet") as caught:
-        _ = edgebench.load(path).passes
-    assert "image_ns" in caught.value.why
+        store.write_session(record, SessionTables(batches=frame.assign(patches=-1)))
+    with pytest.raises(StoredResultError, match=r"sessions/002/batches\.parquet") as caught:
+        _ = edgebench.load(path).batches
+    assert "'patches' of a row is -1" in caught.value.why

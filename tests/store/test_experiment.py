@@ -219,7 +219,7 @@ def test_a_trial_is_derived_and_may_be_replaced(tmp_path, record):
     with ExperimentStore.create(tmp_path, "mine", record) as store:
         store.write_trial(KEY, {"status": "partial"})
         path = store.write_trial(KEY, {"status": "done"})
-        assert json.loads(path.read_text()) == {"schema_version": 3, "status": "done"}
+        assert json.loads(path.read_text()).items() >= {"schema_version": 3, "status": "done"}.items()
         with pytest.raises(ValueError):
             store.write_trial(KEY, {"image_s": float("nan")})
         assert json.loads(path.read_text())["status"] == "done"

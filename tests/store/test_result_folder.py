@@ -11,7 +11,7 @@ from edgebench.records.stored import RunRecord
 from edgebench.results.listing import find_unfinished, is_finished, resolve_results
 from edgebench.results.load import load
 from edgebench.results.record_reading import read_experiment
-from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment
+from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment, write_record
 
 KEYS = [key_of(variant) for variant in QUARTER]
 
@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def change(path: Path, **fields) -> None:
     record = json.loads((path / "experiment.json").read_text())
-    (path / "experiment.json").write_text(json.dumps(record | fields))
+    write_record((path / "experiment.json"), record | fields)
 
 
 def test_latest_is_the_newest_by_its_record(results):

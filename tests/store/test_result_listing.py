@@ -7,7 +7,7 @@ import pytest
 
 from edgebench.errors import StoredResultError
 from edgebench.results.listing import list_results
-from tests.synthetic_results import made_experiment
+from tests.synthetic_results import made_experiment, write_record
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def results(tmp_path):
     for name, created in (("b", "2025-04-01T00:00:00Z"), ("c", "2025-02-01T00:00:00+02:00")):
         document = json.loads((tmp_path / "a" / "experiment.json").read_text())
         (tmp_path / name).mkdir()
-        (tmp_path / name / "experiment.json").write_text(json.dumps(document | {"created_utc": created}))
+        write_record((tmp_path / name / "experiment.json"), document | {"created_utc": created})
     return tmp_path
 
 

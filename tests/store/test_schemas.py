@@ -27,7 +27,7 @@ from edgebench.report.schemas import NAMES, schema
 from edgebench.results.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
 from edgebench.results.tables import window_rows
 from edgebench.results.writing import ExperimentStore, write_table
-from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment
+from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment, write_record
 
 DOCUMENTS = ("experiment", "run", "session", "trial", "result", "meters", "recording")
 
@@ -136,7 +136,7 @@ def test_a_declared_figure_that_cannot_be_is_damage(tmp_path, name, value):
     file = made_experiment(tmp_path, sessions=1, variants=QUARTER[:1]) / "experiment.json"
     record = json.loads(file.read_text())
     record["targets"][0][name] = value
-    file.write_text(json.dumps(record))
+    write_record(file, record)
     with pytest.raises(StoredResultError, match=r"experiment\.json") as refused:
         edgebench.load(file.parent)
     assert name in refused.value.why and refused.value.fix
@@ -194,7 +194,7 @@ def test_the_schema_refuses_what_the_reader_refuses(experiment_path, change):
 
 def windows_of_a_session(folder):
     """A stored table of windows: no made session has one."""
-    rows = window_rows([Window(0, "steady", 1, 5, 10, 20)], scene_patches=4)
+    rows = window_rows([Window(0, "steady", 1, 5, 10, 20)])
     write_table(folder / "windows.parquet", rows, "windows")
     return folder / "windows.parquet"
 

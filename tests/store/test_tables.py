@@ -119,6 +119,8 @@ def backwards() -> np.ndarray:
     "changes",
     [
         {"end_ns": 999},
+        {"end_ns": 1189},
+        {"start_ns": 1001},
         {"stamps_ns": np.zeros((3, 2, 2), np.int64)},
         {"stamps_ns": backwards()},
         {"end_ns": 2**62},
@@ -127,8 +129,9 @@ def backwards() -> np.ndarray:
     ],
 )
 def test_stamps_that_cannot_be_are_refused(changes):
+    tables.require_valid_pass(one_pass(), STAGES, workers=1)
     with pytest.raises(SessionError) as caught:
-        tables.pass_rows([one_pass(**changes)])
+        tables.require_valid_pass(one_pass(**changes), STAGES, workers=1)
     assert caught.value.status == "protocol_error"
     assert caught.value.why
 
@@ -166,7 +169,7 @@ def window(index=0, phase="first", **changes) -> Window:
 
 def test_windows_are_one_row_each():
     windows = [window(), window(1, "steady", inferences=20, instructions=2**60)]
-    rows = tables.window_rows(windows, scene_patches=6, worker=1)
+    rows = tables.window_rows(windows, worker=1)
     assert rows["instructions"].isna().tolist() == [True, False] and rows["instructions"][1] == 2**60
     assert tuple(rows.columns) == WINDOW_COLUMNS
     assert rows.drop(columns="instructions").to_numpy().tolist() == [
@@ -196,7 +199,7 @@ def test_windows_are_one_row_each():
 )
 def test_a_window_that_cannot_be_is_refused(changes, why):
     with pytest.raises(SessionError) as caught:
-        tables.window_rows([window(**changes)], scene_patches=6)
+        tables.require_valid_window(window(**changes), scene_patches=6)
     assert why in caught.value.why
     assert caught.value.status == "protocol_error"
 

@@ -18,6 +18,7 @@ from edgebench.errors import UsageError
 from edgebench.judge.summarise import summarise
 from edgebench.testing import BackendContract
 from tests.serial_board import PATCH_INSTRUCTIONS, PATCH_NS, UNCOUNTED, WINDOW_INFERENCES, SerialBackend
+from tests.synthetic_results import write_record
 
 SCENE_S = 6 * PATCH_NS / 1e9
 PROFILE = """
@@ -248,7 +249,7 @@ def test_a_device_that_scales_up_by_itself_is_flagged_by_its_word(run):
     assert summarise(edgebench.load("results/one"))[0].extrapolated is False
     results = edgebench.load("results/one")
     for path in results.path.glob("trials/*/sessions/*/session.json"):
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"measured_patches": 4}))
+        write_record(path, json.loads(path.read_text()) | {"measured_patches": 4})
     [trial] = summarise(edgebench.load("results/one"))
     assert (trial.measured_patches, trial.extrapolated) == (4, True)
     assert trial.image_s is not None and trial.image_s.median == pytest.approx(SCENE_S)

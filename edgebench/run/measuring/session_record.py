@@ -49,14 +49,14 @@ from edgebench.results.tables import (
 )
 from edgebench.results.writing import as_stored_result_error
 
-# What the probes sample beside one session: on disk as it comes, and one table at the session's end.
+# Samples of a session's probes: on disk as they come, and one table at the session's end.
 
 
 MEMORY_CHANNEL = "memory_available"
 
 
 class SessionSamples:
-    """The samples of one session, in a folder that is the session's until the store has taken the table.
+    """Samples of one session, in a folder that is the session's until the store has taken the table.
 
     Args:
         folder: on the disk of the results; without one a temporary one, which lasts as long as this.
@@ -72,26 +72,29 @@ class SessionSamples:
         if folder is None:
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self._of_device = SampleSpool(self.folder / "device")
+        self._invalid: SessionError | None = None  # the first chunk of the device's that cannot be
         self.of_host = SampleSpool(self.folder / "host")
         self._host_chunks: Mapping[str, Iterable[ProbeChunk]] = {}
         self.lowest_memory_bytes = math.inf
 
     def take(self, chunk: ProbeChunk) -> None:
-        """Keep what a probe of the device's sampled; `require_written` says where that failed."""
-        self._of_device.add(chunk)
+        """Check and keep a chunk of one of the device's probes; `require_kept` raises if that failed."""
+        try:
+            require_valid_chunk(chunk)
+            self._of_device.add(chunk)
+        except SessionError as error:
+            self._invalid = self._invalid or error
 
     def take_all(self, chunks: Iterable[ProbeChunk]) -> None:
-        """Keep chunks that a session gave when it was asked.
-
-        SessionError for one that cannot be, StoredResultError where any so far could not be written.
-        """
+        """Keep the chunks that a session gives between two passes, with the errors of `require_kept`."""
         for chunk in chunks:
-            require_valid_chunk(chunk)
             self.take(chunk)
-        self.require_written()
+        self.require_kept()
 
-    def require_written(self) -> None:
-        """StoredResultError where a sample could not be written."""
+    def require_kept(self) -> None:
+        """Raise SessionError for a chunk that cannot be, StoredResultError for one that was not written."""
+        if self._invalid is not None:
+            raise self._invalid
         with as_stored_result_error(self.folder):
             self._of_device.require_written()
             self.of_host.require_written()
@@ -101,13 +104,13 @@ class SessionSamples:
         self._host_chunks = chunks
 
     def table(self, infos: Sequence[ProbeInfo]) -> TableFile | None:
-        """All of them as one Parquet file; None without any.
+        """Write all samples as one Parquet file, probe by probe; None without any.
 
-        Probe by probe: in which order two processes were heard says nothing. SessionError where a probe of
-        the `infos` has not announced a channel; StoredResultError where the disk refuses.
+        Raises SessionError if a chunk cannot be or a probe of the `infos` has not announced its channel,
+        StoredResultError if the disk refuses.
         """
         try:
-            self.require_written()
+            self.require_kept()
             if not self._of_device.probes and not self._host_chunks:
                 return None
             path = self.folder / "probes.parquet"
@@ -123,10 +126,7 @@ class SessionSamples:
             self.of_host.close()
 
     def chunks(self, name: str | None = None) -> Iterator[ProbeChunk]:
-        """Samples on the device's clock, of all probes or of one by `kind:address`.
-
-        OSError of the disk.
-        """
+        """Read the samples of all probes, or of one `kind:address`, on the device's clock. Raises OSError."""
         for probe in sorted({*self._of_device.probes, *self._host_chunks}):
             if name is None or probe_name(probe) == name:
                 yield from self._of_device.chunks(probe)
@@ -145,7 +145,7 @@ LEAST_SUSTAINED = 0.5
 
 @dataclass
 class Gathered:
-    """Data that have arrived so far; whatever ends the session, this much is kept."""
+    """Measurements and facts so far; they are kept whatever ends the session."""
 
     timed: list[Pass] | list[Window] = field(default_factory=list)
     samples: SessionSamples = field(default_factory=SessionSamples)
@@ -173,14 +173,15 @@ class Gathered:
 
 
 def protocol_error(what: str, why: str = "", fix: str = "", stage: str = "measure") -> SessionError:
-    """Error that ends a session of whose passes or windows nothing, or not all, can be believed."""
+    """Return the error that ends a session whose passes or windows cannot all be right."""
     return SessionError(what, status="protocol_error", stage=stage, why=why, fix=fix)
 
 
 def take_in(measurement: Pass | Window, gathered: Gathered, scene_patches: int, workers: int) -> None:
-    """Keep a pass or a window; SessionError for both kinds in one session, and for an impossible one.
+    """Check and keep a pass or a window of any device.
 
-    What came before it is kept, whatever is wrong with it.
+    Raises SessionError for an impossible one, and for passes and windows in one session. All that came before
+    it is kept.
     """
     timed: list[Any] = gathered.timed  # all of one kind
     if timed and type(timed[0]) is not type(measurement):
@@ -256,7 +257,7 @@ def clock_wait(gathered: Gathered) -> dict[str, dict[str, int]]:
 
 
 def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
-    """Entries of the record about the workers: of several, what each alone can say."""
+    """Return the record's workers; each of several has its own facts."""
     facts = gathered.facts.workers if gathered.facts else ()
     if not facts:
         return ({"worker": 0},)
@@ -268,12 +269,12 @@ def worker_records(gathered: Gathered) -> tuple[dict[str, Any], ...]:
 
 
 def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
-    """The tables of a session; SessionError where the device sent nonsense."""
+    """Make the tables of a session. Raises SessionError for samples that cannot be."""
     session_tables = SessionTables()
     if passes := gathered.passes:
         session_tables.passes, session_tables.batches = tables.pass_rows(passes)
     if windows := gathered.windows:
-        session_tables.windows = tables.window_rows(windows, plan.scene.patches)
+        session_tables.windows = tables.window_rows(windows)
     session_tables.probes = gathered.samples.table(gathered.facts.probes if gathered.facts else ())
     labels = plan.scene.labels
     predictions = [
@@ -292,7 +293,7 @@ def session_tables_of(gathered: Gathered, plan: MeasurePlan) -> SessionTables:
 
 
 def memory_warnings(describe: Mapping[str, Any], lowest_sampled_bytes: float) -> list[str]:
-    """Warn that the device had little memory left, before the session or at any sample of it."""
+    """Warn if the device had little memory left, before the session or at any sample of it."""
     before = describe.get("memory_available_bytes")
     lowest = min(lowest_sampled_bytes, float(before) if isinstance(before, int) else math.inf)
     if lowest >= SCARCE_MEMORY_BYTES:
@@ -402,7 +403,7 @@ _AS_KEYS = {"cold", "warmup", "memory", "windows_ns"}
 
 
 def _own_facts(gathered: Gathered) -> dict[str, Any]:
-    """Facts that the session states of itself, by the record's fields; empty where it stated nothing."""
+    """Return the session's facts, by the record's fields; empty if it gave none."""
     if gathered.facts is None:
         return {}
     facts = {name: fact for name, fact in vars(gathered.facts).items() if name in SessionRecord.model_fields}

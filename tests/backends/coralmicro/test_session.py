@@ -14,6 +14,7 @@ from edgebench.errors import SessionError, UnavailableError
 from edgebench.records.model import InputSpec
 from edgebench.records.session import LoadBursts, MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
+from edgebench.run.measuring.session_record import Gathered, take_in
 from edgebench.testing.backend_kit import images_of, scene_of
 from tests.backends.coralmicro import played_faults, sums
 from tests.backends.coralmicro.conftest import HASTY, PATIENT
@@ -51,12 +52,14 @@ def device(board, limits=PATIENT, **timed):
 
 
 def whole_session(device, artifact, plan, settings=SETTINGS):
-    """Golden patches and passes; the facts at its end, and the passes."""
+    """Golden patches and passes, as a run takes them in; the facts at its end, and the passes."""
     with device.session(artifact, settings) as session:
         session.golden()
         with closing(session.measure(plan)) as passes:
-            measured = list(passes)
-        return session.facts(), measured
+            gathered = Gathered()
+            for taken in passes:
+                take_in(taken, gathered, plan.scene.patches, workers=1)
+        return session.facts(), gathered.passes
 
 
 def ending(device, artifact, plan):

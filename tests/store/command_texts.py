@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.cli import main as command
+from tests.synthetic_results import write_record
 
 MARK = "qz1"
 HOSTILE = f"</script><{MARK} onload=x>&lt;[red]{MARK}[/red]\x1b[31m\x9b2J\x07\x00\r\n# {MARK}\n|`*_~\u202e'\""
@@ -111,4 +112,4 @@ def seal(file: Path) -> None:
     path = file.parent / "session.json"
     record = json.loads(path.read_text())
     record["tables"][file.stem] = hashlib.sha256(file.read_bytes()).hexdigest()
-    path.write_text(json.dumps(record))
+    write_record(path, record)

@@ -1,25 +1,29 @@
-"""Result folders that someone else made: damaged, foreign, or meant to do harm."""
+"""Damaged, foreign and linked files of a result: a clear error or the same data."""
 
-import hashlib
 import json
 import os
-import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import edgebench
 from edgebench.errors import StoredResultError
+from edgebench.judge.history import stored_summary
+from edgebench.judge.summarise import summarise, trial_json
+from edgebench.records.stored import RunRecord
 from edgebench.results import load as frames
 from edgebench.results import record_reading
-from edgebench.results.rows import Rows
+from edgebench.results.record_reading import read_experiment, read_image_paths, read_run, read_sessions
 from edgebench.results.writing import ExperimentStore
-from tests.synthetic_results import QUARTER, key_of, made_experiment
-
-pytestmark = pytest.mark.slow
+from tests.store.command_texts import seal
+from tests.synthetic_results import QUARTER, key_of, made_experiment, write_record
 
 KEY = key_of(QUARTER[0])
 FRAMES = ("trials", "sessions", "passes", "batches", "probes", "predictions")
@@ -35,14 +39,7 @@ def session(path: Path, n: int = 1) -> Path:
 
 
 def edit(file: Path, **fields) -> None:
-    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
-
-
-def seal(file: Path) -> None:
-    """Put the hash of a changed table into its session's record, as whoever means harm would."""
-    record = json.loads((file.parent / "session.json").read_text())
-    hashes = record["tables"] | {file.stem: hashlib.sha256(file.read_bytes()).hexdigest()}
-    edit(file.parent / "session.json", tables=hashes)
+    write_record(file, json.loads(file.read_text()) | fields)
 
 
 def read_all(path: Path) -> list[str]:
@@ -53,6 +50,113 @@ def read_all(path: Path) -> list[str]:
     return results.warnings
 
 
+# --- any changed byte of any file ---
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small result with every kind of file; each test leaves it as it was."""
+    path = made_experiment(
+        tmp_path_factory.mktemp("whole"), sessions=1, passes=2, rows=1, columns=2, variants=QUARTER[:1],
+        power=True, rate_hz=5, images=4, image_paths=("a.png", "b.png", "c.png", "d.png"),
+        targets=("cpu", "mcu"), emulated=("mcu",),
+    )  # fmt: skip
+    with ExperimentStore.open(path) as store:
+        store.write_run(RunRecord(started_utc="2025-03-01T12:00:00Z", ended="complete", settled=()))
+        for summary in summarise(edgebench.load(path)):
+            store.write_trial(summary.key, trial_json(summary))
+    return path
+
+
+def table_reader(name: str) -> Callable[[Path], Any]:
+    def read(path: Path) -> Any:
+        return edgebench.load(path).table(name).to_dict("list")
+
+    return read
+
+
+def sessions_of(path: Path) -> Any:
+    records, warnings = read_sessions(path, KEY)
+    if warnings:
+        raise StoredResultError(warnings[0])
+    return records
+
+
+def summary_of(path: Path) -> Any:
+    """None where trial.json is damaged: it is derived, and the tables are read then."""
+    summary = stored_summary(path, KEY, read_sessions(path, KEY)[0])
+    if summary is None:
+        raise StoredResultError("trial.json is left out")
+    return summary
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    "experiment.json": read_experiment,
+    "run.json": read_run,
+    "images.json": read_image_paths,
+    "trial.json": summary_of,
+    "session.json": sessions_of,
+    **{
+        f"{name}.parquet": table_reader(name)
+        for name in ("passes", "batches", "windows", "probes", "predictions")
+    },
+}
+
+
+def changed(whole: Path, kind: str, change: Callable[[bytes], bytes]) -> str | None:
+    """The data of a changed file as text; None where it is refused with its name and a fix."""
+    file = min(whole.rglob(kind), key=lambda found: KEY not in found.parts)
+    sound = file.read_bytes()
+    file.write_bytes(change(sound))
+    try:
+        return repr(READERS[kind](whole))
+    except StoredResultError:
+        return None
+    finally:
+        file.write_bytes(sound)
+
+
+@pytest.mark.attack("any byte of a stored file is another one: it is refused, or its data are equal")
+@pytest.mark.parametrize("kind", sorted(READERS))
+@settings(max_examples=50)
+@given(place=st.integers(0), flip=st.integers(1, 255))
+def test_a_changed_byte_is_refused_or_harmless(whole, kind, place, flip):
+    def change(sound: bytes) -> bytes:
+        at = place % len(sound)
+        return sound[:at] + bytes([sound[at] ^ flip]) + sound[at + 1 :]
+
+    assert changed(whole, kind, change) in (None, changed(whole, kind, lambda sound: sound))
+
+
+@pytest.mark.attack("a stored file ends at any byte: it is refused")
+@pytest.mark.parametrize("kind", sorted(READERS))
+@settings(max_examples=25)
+@given(length=st.integers(0))
+def test_a_file_that_ends_too_early_is_refused(whole, kind, length):
+    assert changed(whole, kind, lambda sound: sound[: length % len(sound)]) is None
+
+
+def test_an_edited_record_without_its_checksum_is_read(whole):
+    def rename(sound: bytes) -> bytes:
+        document = json.loads(sound) | {"name": "edited"}
+        return json.dumps({name: value for name, value in document.items() if name != "sha256"}).encode()
+
+    assert "'edited'" in str(changed(whole, "experiment.json", rename))
+
+
+@pytest.mark.attack("bits of a table are flipped: its file and how to measure it again are named")
+def test_a_changed_table_names_its_file_and_its_fix(path):
+    file = session(path) / "passes.parquet"
+    file.write_bytes(file.read_bytes()[::-1])
+    with pytest.raises(StoredResultError) as caught:
+        _ = edgebench.load(path).passes
+    assert str(file) in caught.value.what and "--resume" in caught.value.fix
+    assert len(edgebench.load(path).sessions) == 6  # the records are as they were
+
+
+# --- files that are gone, foreign, of other types or impossible ---
+
+
 @pytest.mark.attack(
     "experiment.json is empty, torn or something else: one message that names it, with its fix"
 )
@@ -60,19 +164,11 @@ def read_all(path: Path) -> list[str]:
     "text",
     [
         b"",
-        b"   ",
-        b"{",
         b"null",
-        b"[]",
         b"{}",
-        b'{"schema_version": "1"}',
         b'{"schema_version": true}',
-        b'{"schema_version": 0}',
         b'{"schema_version": 1}',
         b'{"schema_version": 3}',
-        b'{"schema_version": 999999999999999999999}',
-        b"\xff\xfe\x00",
-        b"[" * 100_000,
         b'{"schema_version": 3, "seed": NaN}',
     ],
 )
@@ -84,28 +180,6 @@ def test_an_unusable_experiment_is_one_message(path, text):
         assert "experiment.json" in caught.value.what
         assert caught.value.fix
         assert len(str(caught.value).splitlines()) <= 3
-
-
-@pytest.mark.attack("experiment.json has fields that cannot be: one message with its fix")
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"trials": [{"key": "../../../etc/passwd"}]},
-        {"trials": "many"},
-        {"sessions": 0},
-        {"sessions": 10**30},
-        {"unknown_field": 1},
-        {"scene": None},
-    ],
-)
-def test_an_experiment_that_lies_is_one_message(path, change):
-    edit(path / "experiment.json", **change)
-    try:
-        read_all(path)
-    except StoredResultError as error:
-        assert error.fix
-    else:
-        assert change == {"sessions": 10**30}  # strange, and no reader's trouble
 
 
 @pytest.mark.attack("two trials have one key: the result is called damaged")
@@ -120,7 +194,7 @@ def test_two_trials_of_one_key_are_refused(path):
 @pytest.mark.attack("session.json is empty, torn or something else: that session is left out and named")
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{", b"[]", b'{"schema_version": 1}', b'{"schema_version": 3}', b"\xff" * 50, b"[" * 100_000],
+    [b"", b'{"schema_version": 1}', b'{"schema_version": 3}'],
 )
 def test_a_damaged_session_is_left_out_and_named(path, text):
     (session(path) / "session.json").write_bytes(text)
@@ -147,20 +221,6 @@ def test_a_session_of_another_place_is_left_out(path, change):
     assert len(results.warnings) == 1
 
 
-@pytest.mark.attack("session.json has words for numbers: those figures are missing")
-def test_figures_of_a_strange_type_are_missing(path):
-    edit(
-        session(path) / "session.json",
-        warmup={"batches": "lots", "steady": "yes"},
-        memory={"peak_bytes": 10**30},
-        started_utc="the other day",
-        round=10**30,
-    )
-    row = edgebench.load(path).sessions.query("trial == @KEY and session == 1").iloc[0]
-    for column in ("warmup_batches", "warmup_steady", "memory_peak_bytes", "started_utc", "round"):
-        assert pd.isna(row[column])
-
-
 @pytest.mark.attack("the folder holds unplanned trials: they are left out and named")
 def test_what_is_not_in_the_plan_is_left_out_and_named(path):
     (path / "trials" / "0123456789abcdef" / "sessions" / "000").mkdir(parents=True)
@@ -172,78 +232,12 @@ def test_what_is_not_in_the_plan_is_left_out_and_named(path):
     assert len(edgebench.load(path).session_records(KEY)) == 2
 
 
-@pytest.mark.attack("a table ends too soon: one message names the file and how to measure it again")
-@pytest.mark.parametrize("table", ["passes", "batches", "probes", "predictions"])
-@pytest.mark.parametrize("keep", [0, 3, 8, 0.5, 0.99])
-def test_a_truncated_table_names_its_file(path, table, keep):
-    file = session(path) / f"{table}.parquet"
-    data = file.read_bytes()
-    file.write_bytes(data[: int(keep if keep >= 1 else keep * len(data))])
-    with pytest.raises(StoredResultError) as caught:
-        getattr(edgebench.load(path), table)
-    assert str(file) in caught.value.what
-    assert "--resume" in caught.value.fix
-    assert len(edgebench.load(path).sessions) == 6  # the records are as they were
-
-
-@pytest.mark.attack("bits of a table are flipped, one at a time: each is found by the table's hash")
-def test_a_flipped_bit_in_a_table_is_always_found(path):
-    file = session(path) / "passes.parquet"
-    sound = file.read_bytes()
-    rng = random.Random(3)
-    for _ in range(40):
-        damaged = bytearray(sound)
-        damaged[rng.randrange(len(sound))] ^= 1 << rng.randrange(8)
-        file.write_bytes(damaged)
-        with pytest.raises(StoredResultError) as caught:
-            _ = edgebench.load(path).passes
-        assert str(file) in caught.value.what
-
-
-@pytest.mark.attack("a table was made to do harm and sealed with its hash: one message")
-@pytest.mark.parametrize("table", ["passes", "predictions"])
-def test_a_table_that_was_made_to_do_harm_is_one_message(path, table):
-    """Where the hash fits the damage: a frame, or an error that names the file, and nothing else."""
-    file = session(path) / f"{table}.parquet"
-    sound = file.read_bytes()
-    rng = random.Random(4)
-    refused = 0
-    for _ in range(400):
-        damaged = bytearray(sound)
-        for _ in range(rng.randint(1, 3)):
-            damaged[rng.randrange(len(sound))] = rng.randrange(256)
-        file.write_bytes(damaged)
-        sources = [frames.Source(0, 1, file, path, hashlib.sha256(damaged).hexdigest())]
-        try:
-            assert isinstance(frames.read_rows(table, sources, [KEY]), Rows)
-        except StoredResultError as error:
-            assert str(file) in error.what
-            refused += 1
-    assert refused > 200
-
-
 @pytest.mark.attack("a table is gone: one message names it")
 def test_a_table_that_is_gone_is_said(path):
     (session(path) / "passes.parquet").unlink()
     with pytest.raises(StoredResultError, match=r"passes\.parquet") as caught:
         _ = edgebench.load(path).passes
     assert "missing" in caught.value.why
-
-
-@pytest.mark.attack("bits of a record are flipped: one message, or no message where nothing changed")
-def test_flipped_bits_in_a_record_are_one_message_or_none(path):
-    rng = random.Random(4)
-    for file in (path / "experiment.json", session(path) / "session.json"):
-        sound = file.read_bytes()
-        for _ in range(30):
-            damaged = bytearray(sound)
-            damaged[rng.randrange(len(sound))] ^= 1 << rng.randrange(8)
-            file.write_bytes(damaged)
-            try:
-                read_all(path)
-            except StoredResultError as error:
-                assert error.fix
-        file.write_bytes(sound)
 
 
 @pytest.mark.attack("a table has other columns: it is refused by name")
@@ -296,10 +290,6 @@ def test_a_stage_that_ends_before_it_starts_is_refused(path):
 
 @pytest.mark.attack("a file promises more than a session can write: it is refused before it is read")
 def test_sizes_are_bounded(path, monkeypatch):
-    monkeypatch.setattr(frames, "MAX_ROWS", 3)
-    with pytest.raises(StoredResultError, match="batches") as caught:
-        _ = edgebench.load(path).batches
-    assert "rows" in caught.value.why
     monkeypatch.setattr(frames, "MAX_BYTES", 100)
     with pytest.raises(StoredResultError, match="predictions") as caught:
         _ = edgebench.load(path).predictions
@@ -308,6 +298,9 @@ def test_sizes_are_bounded(path, monkeypatch):
     with pytest.raises(StoredResultError, match=r"experiment\.json") as caught:
         edgebench.load(path)
     assert "more than" in caught.value.why
+
+
+# --- links and pipes ---
 
 
 def outside(path: Path, file: Path) -> None:
@@ -387,8 +380,20 @@ def test_a_pipe_does_not_block(path):
         _ = results.passes
 
 
-@pytest.mark.attack("names are markup and commands: they are data, and come back as they were")
-def test_markup_is_data_and_comes_back_as_it_was(experiment_path):
-    results = edgebench.load(experiment_path)
-    assert "<script>" in results.trials["target"][0]
-    assert "<script>" in results.sessions["failure_what"].dropna().iloc[0]
+@pytest.mark.attack("a file that is written is a link elsewhere: its end is untouched")
+@pytest.mark.parametrize("name", [".lock-holder.json", "trial.json", ".lock"])
+def test_what_is_written_never_follows_a_link(path, tmp_path, name):
+    """A folder from elsewhere may hold links in the places of what EdgeBench writes."""
+    precious = tmp_path / "precious"
+    precious.write_text("not ours")
+    trial = next(iter((path / "trials").iterdir()))
+    place = (trial if name == "trial.json" else path) / name
+    place.unlink(missing_ok=True)
+    place.symlink_to(precious)
+    try:
+        with ExperimentStore.open(path) as store:
+            store.write_trial(trial.name, {"sessions": 1})
+    except StoredResultError as error:
+        assert name == ".lock" and error.fix
+    assert precious.read_text() == "not ours"
+    assert place.is_symlink() == (name == ".lock")
