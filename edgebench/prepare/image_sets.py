@@ -30,7 +30,7 @@ from edgebench.prepare.landcover import (
 from edgebench.prepare.pictures import read_rgb
 from edgebench.prepare.samples import chosen_units, read_inputs
 from edgebench.records.model import FixedInput
-from edgebench.records.values import ImageSet, Scene
+from edgebench.records.values import STRETCH, ImageSet, Resize, Scene
 
 SCENE_NAME = "greenland"
 MOST_ROWS = 20
@@ -198,9 +198,15 @@ MOST = 500
 """More images than this change ranges hardly and take long; as many are chosen evenly over the listing."""
 
 
-def load_calibration(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
+def load_calibration(
+    path: Path,
+    cache: Cache,
+    size: int | tuple[int, int] = 224,
+    resize: Resize = STRETCH,
+    channels: int = 3,
+) -> ImageSet:
     """The calibration images, at most 500 of them, resized as the test images are."""
-    return _bounded(load_images(path, cache, size), cache)
+    return _bounded(load_images(path, cache, size, resize, channels), cache)
 
 
 def load_calibration_inputs(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> ImageSet:

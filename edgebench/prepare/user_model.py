@@ -42,7 +42,7 @@ from edgebench.records.model import (
     UserModel,
     state_of,
 )
-from edgebench.records.values import ImageSet, Scene
+from edgebench.records.values import STRETCH, ImageSet, Resize, Scene
 from edgebench.refusals import refusal
 
 DEFAULT_SIDE = 224
@@ -520,12 +520,14 @@ def _record(data: bytes) -> TrainedRecord:
         raise ValueError(refusal(error, document, TrainedRecord).sentence()) from error
 
 
-def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = None) -> ModelSource:
+def source_from_weights(
+    path: Path, cache: Cache, *, calibration: Path | None = None, resize: Resize = STRETCH
+) -> ModelSource:
     """Trained weights (.npz) as a model's source, with the classes of their record.
 
     Calibration images are those of `calibration` (a folder or CSV), else those of the training:
-    the list next to the weights, or the shipped ones; else None. InputError for weights
-    without their record, and for images that cannot be read.
+    the list next to the weights, or the shipped ones; else None. `resize` is of pictures. InputError for
+    weights without their record, and for images that cannot be read.
     """
     try:
         require_regular(path, MAX_FILE_BYTES)
@@ -550,7 +552,7 @@ def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = 
     if calibration is None and companion.is_file():
         calibration = companion
     if calibration is not None:
-        return replace(source, calibration=load_calibration(calibration, cache))
+        return replace(source, calibration=load_calibration(calibration, cache, resize=resize))
     noted = record.data.get("calibration", {})
     if noted.get("name") == SHIPPED_CALIBRATION:
         shipped = shipped_images(cache, "calibration")

@@ -35,7 +35,7 @@ from edgebench.records.session import (
 )
 from edgebench.records.session import Moment as Ns
 from edgebench.records.target import Target
-from edgebench.records.values import Task
+from edgebench.records.values import PictureReading, Task
 from edgebench.session_stages import STAGE_NAME
 from edgebench.stats.clock import ClockFit
 from edgebench.stats.interval import Count
@@ -189,6 +189,8 @@ class ImagesRecord(_Record):
     """How labels became classes: by name or number; empty if they are the names. Source: plan."""
     label_offset: int = 0
     """What was added to labels that are class numbers. Source: --label-offset."""
+    reading: PictureReading | None = None
+    """How picture files became its pixels; null for samples and for the shipped sets. Source: plan."""
     task: Task = "classes"
     """What scores are: of classes; a reconstruction, whose mean squared error shows an anomaly; or one that
     is higher for an anomaly. Predictions of the latter two hold that one number. Source: plan."""

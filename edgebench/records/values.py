@@ -102,6 +102,45 @@ Task = Literal["classes", "reconstruction", "score"]
 anomaly; or one that is higher for an anomaly."""
 
 
+ResizeMode = Literal["stretch", "crop", "pad"]
+"""stretch: each side to the input's. crop: the shorter side to the input's divided by a share, aspect kept,
+then the middle. pad: the longer side to the input's, aspect kept, in the middle of black."""
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Way in which pictures come to the size of a model's input."""
+
+    mode: ResizeMode = "stretch"
+    """stretch, crop or pad. Source: --resize."""
+    crop_share: float | None = None
+    """Share of the shorter side that a crop keeps; null without a crop. Source: --crop-share."""
+
+
+STRETCH = Resize()
+"""The way of a run that names none."""
+
+
+@dataclass(frozen=True)
+class PictureReading(Resize):
+    """Way in which picture files became the pixels of a set."""
+
+    height: int = 224
+    """Rows of each picture. Unit: pixel. Source: the model's input."""
+    width: int = 224
+    """Columns of each picture. Unit: pixel. Source: the model's input."""
+    channels: int = 3
+    """3: RGB; 1: grey (luma of ITU-R BT.601). Source: the model's input."""
+    filter: str = "bilinear"
+    """Filter of the resizing. Source: EdgeBench."""
+    is_antialiased: bool = True
+    """Whether the filter covers all pixels that an output pixel does. Source: EdgeBench."""
+    is_upright: bool = True
+    """Whether pictures were turned by their orientation tag (EXIF). Source: EdgeBench."""
+    pillow: str = ""
+    """Version of Pillow that read and resized them. Source: Pillow."""
+
+
 @dataclass(frozen=True)
 class ImageSet:
     """Labelled (or unlabelled) patches that accuracy is taken on.
@@ -130,6 +169,7 @@ class ImageSet:
         ""  # how labels became classes of the model: by name or number; empty if they are its names
     )
     label_offset: int = 0  # added to labels that are class numbers
+    reading: PictureReading | None = None  # None: samples, or pixels that were not read from pictures
 
     @property
     def units(self) -> int:

@@ -185,9 +185,13 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
 def _accuracy(judged: Judged, trials: Trials) -> Section:
     summaries, record = judged.summaries, judged.results.experiment
     own = [
-        (trial.key, f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size")
+        (trial.key, text)
         for trial in record.trials
         if trial.images is not None and trial.key in trials.names
+        for text in (
+            f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size",
+            words.reading(trial.images),
+        )
     ]
     statements = [
         (summary.key, text)
@@ -202,6 +206,7 @@ def _accuracy(judged: Judged, trials: Trials) -> Section:
         f"Measured on {images}, with the artifact and the runtime that were timed."
         if record.images is not None
         else "",
+        words.reading(record.images) if record.images is not None else "",
         words.OVERLAP_NOTE if has_overlap else "",
     )
     about = [*map(Note, filter(None, general)), *notes.shared([*own, *statements], trials)]

@@ -43,9 +43,19 @@ from edgebench.prepare.user_model import (
 )
 from edgebench.records.model import SHIPPED, InputChoice, ModelSource, PrepareRequest, UserModel
 from edgebench.records.target import Target
-from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, ImageSet, Json, Progress, Scene, Variant
+from edgebench.records.values import (
+    DEPTH_MULTIPLIERS,
+    PRECISIONS,
+    STRETCH,
+    ImageSet,
+    Json,
+    Progress,
+    Resize,
+    Scene,
+    Variant,
+)
 from edgebench.run.settings import RunConfig
-from edgebench.run.trials import ModelData, batches_of, default_precisions
+from edgebench.run.trials import ModelData, batches_of, default_precisions, resize_of
 
 _ONLY_FOUND = "mixed"  # a precision that a file may have and none is made at
 
@@ -94,6 +104,7 @@ def resolve_sources(
     calibration: Path | None = None,
     inputs: Path | None = None,
     label_offset: int | None = None,
+    resize: Resize = STRETCH,
 ) -> tuple[Chosen, ...]:
     """What `--model` names, in order, each read and understood; the shipped family without any.
 
@@ -110,6 +121,7 @@ def resolve_sources(
         choice: what the user said of the files' inputs.
         calibration: images for post-training quantisation.
         inputs: samples for models that take no picture; None for random ones.
+        resize: of the calibration images.
 
     Raises:
         UsageError: no such family or width, or a choice or calibration images that fit no model.
@@ -118,7 +130,16 @@ def resolve_sources(
     names = read_labels(labels) if labels else None
     chosen = tuple(
         _resolve(
-            model, widths, names, choice or InputChoice(), calibration, inputs, cache, progress, label_offset
+            model,
+            widths,
+            names,
+            choice or InputChoice(),
+            calibration,
+            inputs,
+            cache,
+            progress,
+            label_offset,
+            resize,
         )
         for model in dict.fromkeys(models or (SHIPPED.name,))
     )
@@ -246,13 +267,14 @@ def _resolve(
     cache: Cache,
     progress: Progress,
     label_offset: int | None,
+    resize: Resize,
 ) -> Chosen:
     path = Path(model)
     if _is_family(model):
-        return _family(model, widths, calibration, cache)
+        return _family(model, widths, calibration, cache, resize)
     progress(f"reading {path.name}")
     if path.suffix.lower() == ".npz":
-        source = source_from_weights(path, cache, calibration=calibration)
+        source = source_from_weights(path, cache, calibration=calibration, resize=resize)
         if names is not None and len(names) != len(source.class_names or ()):
             raise InputError(
                 f"the labels are {len(names)} and {path.name} has {len(source.class_names or ())} classes",
@@ -272,7 +294,7 @@ def _resolve(
     source = replace(source, class_names=names if known.scores is not None else None)
     require_labels_fit(source)
     size = (known.picture.height, known.picture.width)
-    images = load_calibration(calibration, cache, size) if calibration else None
+    images = load_calibration(calibration, cache, size, resize) if calibration else None
     return Chosen(replace(source, calibration=images), (None,))
 
 
@@ -311,7 +333,9 @@ def _fed_zeros(model: UserModel, states: Sequence[str]) -> UserModel:
     return replace(model, assumed=(*model.assumed, note)) if states else model
 
 
-def _family(name: str, widths: Sequence[float], calibration: Path | None, cache: Cache) -> Chosen:
+def _family(
+    name: str, widths: Sequence[float], calibration: Path | None, cache: Cache, resize: Resize
+) -> Chosen:
     family = catalogue.spec(name)
     if widths:
         taken: tuple[float | None, ...] = tuple(dict.fromkeys(family.width(width) for width in widths))
@@ -319,7 +343,7 @@ def _family(name: str, widths: Sequence[float], calibration: Path | None, cache:
         taken = DEPTH_MULTIPLIERS if name == SHIPPED.name else (family.default_width,)
     source = SHIPPED if name == SHIPPED.name else ModelSource(name=name)
     if calibration is not None and source is not SHIPPED:
-        source = replace(source, calibration=load_calibration(calibration, cache))
+        source = replace(source, calibration=load_calibration(calibration, cache, resize=resize))
     return Chosen(source, taken)
 
 
@@ -476,7 +500,7 @@ def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet |
     if chosen.random:
         return None, RANDOM_REASON
     if config.images is not None:
-        images = load_images(config.images, cache, size)
+        images = load_images(config.images, cache, size, resize_of(config))
         names = source.class_names or (CLASS_NAMES if source.kind == "family" else None)
         scores = source.model.scores if source.model else len(names or ())
         if scores is not None:

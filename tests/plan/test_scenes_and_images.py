@@ -161,6 +161,49 @@ def test_accuracy_on_some_images_of_the_users(
     assert trial.inputs["artifact"] == of_all.inputs["artifact"] and trial.key != of_all.key
 
 
+def test_the_way_of_resizing_is_in_the_key_and_the_calibration_has_the_same(
+    user_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
+):
+    side = round(SIDE / 0.875)
+    settings = {
+        "device": ("cpu",),
+        "model": (str(user_models / "tower.keras"),),
+        "precision": ("int8",),
+        "scene": scene,
+        "images": make_pictures(tmp_path / "test", seed=1, size=(side, side + 10)),
+        "calibration": make_pictures(tmp_path / "calibration", seed=2, size=(side, side + 10)),
+        "no_meter": True,
+    }
+    [stretched], [cropped], [closer] = (
+        build(run_config({**settings, **resize}), session_cache, lambda _: None).plan.trials
+        for resize in ({}, {"resize": "crop"}, {"resize": "crop", "crop_share": "100%"})
+    )
+    assert len({trial.key for trial in (stretched, cropped, closer)}) == 3
+    assert "resize" not in stretched.inputs
+    assert cropped.inputs["resize"] == ["crop", 0.875] and closer.inputs["resize"] == ["crop", 1.0]
+    calibration = cropped.request.source.calibration
+    assert calibration is not None
+    whole = np.asarray(Image.open(sorted((tmp_path / "calibration" / "cat").iterdir())[0]).convert("RGB"))
+    top, left = round((side - SIDE) / 2), round((side + 10 - SIDE) / 2)
+    first = np.load(calibration.path)[0]
+    np.testing.assert_array_equal(first, whole[top : top + SIDE, left : left + SIDE])
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"resize": "pad"}, "--images"),
+        ({"crop_share": 0.9}, "--images"),
+        ({"images": "test", "crop_share": 0.9}, "--resize crop"),
+        ({"images": "test", "resize": "pad", "crop_share": 0.9}, "--resize crop"),
+    ],
+)
+def test_a_way_of_resizing_without_use_is_refused(session_cache: Cache, settings: dict[str, Any], word: str):
+    with pytest.raises(UsageError) as caught:
+        build(run_config({"device": ("cpu",), **settings}), session_cache, lambda _: None)
+    assert word in caught.value.fix
+
+
 @pytest.mark.parametrize(
     ("folder", "says"),
     [("cat", "cat: the pictures have no labels"), (".", "test: all pictures are of one class")],
