@@ -27,7 +27,7 @@ from edgebench.prepare.landcover import (
     render_patch,
     shipped_draws,
 )
-from edgebench.prepare.pictures import read_rgb
+from edgebench.prepare.pictures import as_image, read_rgb
 from edgebench.prepare.samples import chosen_units, read_inputs
 from edgebench.records.model import FixedInput
 from edgebench.records.values import STRETCH, ImageSet, Resize, Scene
@@ -80,6 +80,15 @@ def shipped_scene_for(cache: Cache, height: int, width: int) -> Scene:
         name=f"{SCENE_NAME}, cropped",
         cropped=height * width / (whole.height * whole.width),
     )
+
+
+def grey_scene(scene: Scene, cache: Cache) -> Scene:
+    """The scene in grey (luma of ITU-R BT.601), for a model of one channel."""
+    key = canonical_hash({"of": scene.sha256, "channels": 1})
+    cached = obtain_array(
+        cache, "scene", key, lambda: np.asarray(as_image(np.load(scene.path)).convert("L"))[..., None]
+    )
+    return replace(scene, path=cached.path, sha256=cached.sha256, name=f"{scene.name}, grey", channels=1)
 
 
 def shipped_images(cache: Cache, split: Split) -> ImageSet:

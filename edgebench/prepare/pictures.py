@@ -261,6 +261,11 @@ def _reason(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
+def as_image(pixels: Pixels) -> Image.Image:
+    """An image of uint8 [height, width, 3], or of [height, width, 1] in grey."""
+    return Image.fromarray(np.ascontiguousarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels))
+
+
 # The scene, small, for reports: a JPEG of at most 1128 pixels an edge.
 
 
@@ -274,7 +279,7 @@ def scene_preview(scene: Scene) -> bytes:
     down = (scene.rows - 1) * (scene.stride or scene.patch) + scene.patch
     used = pixels[:down, : (scene.columns - 1) * (scene.stride or across) + across]
     step = max(1, max(used.shape[:2]) // (2 * PREVIEW_PIXELS))
-    image = Image.fromarray(np.ascontiguousarray(used[::step, ::step]))
+    image = as_image(used[::step, ::step])
     image.thumbnail((PREVIEW_PIXELS, PREVIEW_PIXELS))
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=85)

@@ -143,6 +143,8 @@ class SceneRecord(_Record):
     cropped: float | None = Field(default=None, gt=0, le=1)
     """The share of a larger picture's pixels that it is, such as the middle of the shipped scene for a model
     of small inputs; null for a whole picture. Source: plan."""
+    channels: int = 3
+    """3: RGB; 1: grey. Source: the model's input."""
 
     @property
     def patches(self) -> int:
@@ -151,8 +153,8 @@ class SceneRecord(_Record):
 
     @property
     def image_bytes(self) -> int | None:
-        """Of the whole picture as RGB; None for samples."""
-        return None if self.kind == "samples" else self.width * self.height * 3
+        """Of the whole picture as RGB or grey; None for samples."""
+        return None if self.kind == "samples" else self.width * self.height * self.channels
 
     @property
     def covered(self) -> float | None:

@@ -54,8 +54,9 @@ class Finding:
 class Scene:
     """The picture that is timed, as raw pixels on disk; or samples, for a model that takes no picture.
 
-    `path` is a `.npy` of uint8 [height, width, 3] (RGB), in C order. It is cut into patches of `patch` rows
-    and `patch_width` columns (as many where None), `stride` pixels apart both ways (side by side where None).
+    `path` is a `.npy` of uint8 [height, width, channels] (RGB or grey), in C order. It is cut into patches of
+    `patch` rows and `patch_width` columns (as many where None), `stride` pixels apart both ways (side by side
+    where None).
 
     Samples lie in a `.npz` with one array [n, ...] an input, named by its place: `height` is n, and a
     "patch" is one of them.
@@ -72,6 +73,7 @@ class Scene:
     patch_width: int | None = None
     stride: int | None = None
     kind: Literal["picture", "samples"] = "picture"
+    channels: int = 3  # 1: grey
     cropped: float | None = None  # the share of a larger picture that it is; None: it is a whole one
 
     @property
@@ -145,8 +147,8 @@ class PictureReading(Resize):
 class ImageSet:
     """Labelled (or unlabelled) patches that accuracy is taken on.
 
-    `path` is a `.npy` of uint8 [n, height, width, 3], 224 x 224 for the shipped family; labels index
-    `class_names`.
+    `path` is a `.npy` of uint8 [n, height, width, channels], 224 x 224 x 3 for the shipped family; labels
+    index `class_names`.
 
     Samples for a model that takes no picture lie in a `.npz` with one array [n, ...] an input, named by its
     place. Where the samples of a group are judged as one, `groups` has the group of each sample, and labels

@@ -13,6 +13,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.prepare.families import RANDOM_REASON, SIZE
 from edgebench.prepare.formats import format_of, refusal, refusal_of
 from edgebench.prepare.image_sets import (
+    grey_scene,
     load_calibration,
     load_calibration_inputs,
     refuse_overlap,
@@ -91,6 +92,12 @@ def size_of(source: ModelSource) -> tuple[int, int]:
     """Height and width of the pictures that a model takes."""
     picture = source.model.picture if source.model else None
     return (picture.height, picture.width) if picture else (SIZE, SIZE)
+
+
+def channels_of(source: ModelSource) -> int:
+    """Channels of the pictures that a model takes: 3, or 1 for grey ones."""
+    picture = source.model.picture if source.model else None
+    return picture.channels if picture else 3
 
 
 def resolve_sources(
@@ -235,8 +242,7 @@ def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Sc
     elif images is not None:
         golden = golden_of_images(images, f"images of {images.name}", cache)
     else:
-        size = size_of(source)
-        golden = golden_of_scene(scene or shipped_scene_for(cache, *size), *size, cache)
+        golden = golden_of_scene(scene or _shipped_scene(source, cache), *size_of(source), cache)
     return replace(chosen, source=replace(source, golden=golden))
 
 
@@ -294,7 +300,8 @@ def _resolve(
     source = replace(source, class_names=names if known.scores is not None else None)
     require_labels_fit(source)
     size = (known.picture.height, known.picture.width)
-    images = load_calibration(calibration, cache, size, resize) if calibration else None
+    channels = known.picture.channels
+    images = load_calibration(calibration, cache, size, resize, channels) if calibration else None
     return Chosen(replace(source, calibration=images), (None,))
 
 
@@ -485,13 +492,19 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
 def _scene(source: ModelSource, config: RunConfig, cache: Cache) -> Scene:
     height, width = size_of(source)
     if not (config.scene or config.whole or config.patch or config.stride):
-        return shipped_scene_for(cache, height, width)
+        return _shipped_scene(source, cache)
     scene = load_scene(config.scene, cache, 1) if config.scene else shipped_scene(cache)
+    scene = grey_scene(scene, cache) if channels_of(source) == 1 else scene
     if config.whole:
         return cut(scene, scene.height, scene.width)
     if config.patch is not None:
         width, height = config.patch
     return cut(scene, height, width, config.stride)
+
+
+def _shipped_scene(source: ModelSource, cache: Cache) -> Scene:
+    scene = shipped_scene_for(cache, *size_of(source))
+    return grey_scene(scene, cache) if channels_of(source) == 1 else scene
 
 
 def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet | None, str]:
@@ -500,13 +513,14 @@ def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet |
     if chosen.random:
         return None, RANDOM_REASON
     if config.images is not None:
-        images = load_images(config.images, cache, size, resize_of(config))
+        images = load_images(config.images, cache, size, resize_of(config), channels_of(source))
         names = source.class_names or (CLASS_NAMES if source.kind == "family" else None)
         scores = source.model.scores if source.model else len(names or ())
         if scores is not None:
             images = matched(images, names, scores, config.label_offset, source.name)
         return images, ""
     is_of_shipped_classes = set(CLASS_NAMES) <= set(source.class_names or ()) and size == (SIZE, SIZE)
+    is_of_shipped_classes = is_of_shipped_classes and channels_of(source) == 3
     if source == SHIPPED or is_of_shipped_classes:
         return shipped_images(cache, "test"), ""
     return None, "no images were given (--images)"

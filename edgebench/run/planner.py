@@ -230,6 +230,7 @@ def _chosen(
             mean=config.input_mean,
             shapes=config.input_shape,
             keep_state=config.keep_state,
+            takes_grey=config.images is not None and config.inputs is None,
         ),
         calibration=config.calibration,
         inputs=config.inputs,

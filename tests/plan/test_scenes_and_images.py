@@ -10,6 +10,7 @@ from PIL import Image
 
 from edgebench.errors import InputError, UsageError
 from edgebench.prepare.cache import Cache
+from edgebench.records.model import InputChoice
 from edgebench.run.config import run_config
 from edgebench.run.model_choice import gather, notes_of, resolve_sources
 from edgebench.run.planner import build
@@ -24,13 +25,16 @@ def scene(tmp_path: Path) -> Path:
     return tmp_path / "scene.png"
 
 
-def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelData, ...]:
+def material(
+    cache: Cache, *models: Path | str, choice: InputChoice | None = None, **settings: Any
+) -> tuple[ModelData, ...]:
     config = run_config({"model": tuple(str(model) for model in models), **settings})
     chosen = resolve_sources(
         config.model,
         cache=cache,
         progress=lambda _: None,
         labels=config.labels,
+        choice=choice,
         calibration=config.calibration,
         inputs=config.inputs,
     )
@@ -187,6 +191,36 @@ def test_the_way_of_resizing_is_in_the_key_and_the_calibration_has_the_same(
     top, left = round((side - SIDE) / 2), round((side + 10 - SIDE) / 2)
     first = np.load(calibration.path)[0]
     np.testing.assert_array_equal(first, whole[top : top + SIDE, left : left + SIDE])
+
+
+def test_a_model_of_one_channel_has_grey_pictures(user_models: Path, session_cache: Cache, tmp_path: Path):
+    # Luma of ITU-R BT.601 as Pillow has it: 0.299 R + 0.587 G + 0.114 B.
+    pixels = np.zeros((SIDE, 2 * SIDE, 3), np.uint8)
+    pixels[:, :SIDE, 0], pixels[:, SIDE:, 1] = 255, 255
+    Image.fromarray(pixels).save(tmp_path / "scene.png")
+    for name, colour in (("cat", (255, 0, 0)), ("dog", (0, 255, 0)), ("eel", (0, 0, 255))):
+        for folder, size in (("test", (50, 40)), ("calibration", (20, 20))):
+            (tmp_path / folder / name).mkdir(parents=True)
+            Image.new("RGB", size, colour).save(tmp_path / folder / name / "0.png")
+    (pictures,) = material(
+        session_cache,
+        user_models / "grey.tflite",
+        choice=InputChoice(takes_grey=True),
+        scene=tmp_path / "scene.png",
+        images=tmp_path / "test",
+    )
+    assert pictures.images is not None and pictures.images.reading is not None
+    assert pictures.images.reading.channels == 1
+    held = np.load(pictures.images.path)
+    assert held.shape == (3, SIDE, SIDE, 1)
+    assert held[:, 9, 9, 0].tolist() == [76, 150, 29]
+    scene = np.load(pictures.scene.path)
+    assert scene.shape == (SIDE, 2 * SIDE, 1) and scene[0, [0, -1], 0].tolist() == [76, 150]
+    assert (pictures.scene.channels, pictures.scene.patches) == (1, 2)
+    assert pictures.source.golden is not None
+    assert np.load(pictures.source.golden.path).shape == (3, SIDE, SIDE, 1)
+    (samples,) = material(session_cache, user_models / "grey.tflite")
+    assert samples.scene.kind == "samples"
 
 
 @pytest.mark.parametrize(
