@@ -519,9 +519,8 @@ def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet |
         if scores is not None:
             images = matched(images, names, scores, config.label_offset, source.name)
         return images, ""
-    is_of_shipped_classes = set(CLASS_NAMES) <= set(source.class_names or ()) and size == (SIZE, SIZE)
-    is_of_shipped_classes = is_of_shipped_classes and channels_of(source) == 3
-    if source == SHIPPED or is_of_shipped_classes:
+    has_shipped_size = (*size, channels_of(source)) == (SIZE, SIZE, 3)
+    if source == SHIPPED or (has_shipped_size and set(CLASS_NAMES) <= set(source.class_names or ())):
         return shipped_images(cache, "test"), ""
     return None, "no images were given (--images)"
 
