@@ -85,11 +85,21 @@ class Bare(tf.Module):
     def __call__(self, x):
         return x
 tf.saved_model.save(Bare(), "bare_saved")
+
+# One channel: the class whose colour has the nearest mean in grey.
+shade = tf.keras.Input((side, side, 1), name="grey")
+mean = layers.GlobalAveragePooling2D()(layers.Rescaling(1 / 255)(shade))
+nearest = layers.Dense(3, activation="softmax")
+grey = tf.keras.Model(shade, nearest(mean))
+means = np.array([90, 133, 62], np.float32) / 255  # luma of the three colours of make_pictures
+nearest.set_weights([400 * means[None], -200 * means**2])
+grey.save("grey.keras")
+written("grey.tflite", grey)
 """
 
 
 def make_models(folder: Path) -> Path:
-    """tower (.keras, .tflite, tower_saved), flex.tflite and bare_saved; as .keras and .tflite two,
+    """tower (.keras, .tflite, tower_saved), flex.tflite and bare_saved; as .keras and .tflite grey, two,
     autoencoder, keywords and lstm; keywords, autoencoder, two, wave, gelu, heavy and wide as _int8.tflite."""
     done = subprocess.run(
         [sys.executable, "-c", _MAKE, str(folder), str(SIDE)], capture_output=True, text=True, timeout=300

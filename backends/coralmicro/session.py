@@ -65,6 +65,7 @@ def why_not_taken(artifact: Artifact) -> str:
         "it takes samples, and the firmware pictures": bool(artifact.tensors),
         f"it infers {artifact.batch} patches at a time, and the firmware one": artifact.batch != 1,
         f"its input is {spec.dtype}, and the firmware's int8 or uint8": spec.dtype not in ("int8", "uint8"),
+        "it takes grey pictures, and the firmware RGB": spec.channels != 3,
         f"its input is {spec.layout}, and the firmware's NHWC": spec.layout != "NHWC",
         "it carries a state, which the firmware does not reset": artifact.state != "none",
         "its input has no scale and zero point": spec.scale is None or spec.zero_point is None,

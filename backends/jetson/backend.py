@@ -139,7 +139,7 @@ def _calibration(request: PrepareRequest, spec: InputSpec, cache: Cache) -> Comp
 def _write_calibration(path: Path, images: Path, spec: InputSpec) -> None:
     """Write float32 [n, 3, height, width] from uint8 [n, height, width, 3]."""
     pixels = np.load(images, mmap_mode="r")
-    shape = (1, 3, spec.height, spec.width)
+    shape = (1, spec.channels, spec.height, spec.width)
     target = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(pixels), *shape[1:]))
     for number, (picture,) in enumerate(picture_feeds(pixels, shape, spec.model_dump(mode="json"))):
         target[number] = picture[0]

@@ -328,14 +328,14 @@ def quantised(array: "NDArray[Any]", tensor: Message) -> "NDArray[Any]":
     return integers
 
 
-def patches(path: str, sides: "Tuple[int, int]", in_memory: bool) -> "NDArray[np.uint8]":
-    """Patches uint8 [n, height, width, 3] of a .npy; ValueError when it holds others."""
+def patches(path: str, sides: "Tuple[int, int, int]", in_memory: bool) -> "NDArray[np.uint8]":
+    """Patches uint8 [n, *sides] of a .npy, with their channels last; ValueError when it holds others."""
     import numpy
 
     whole = numpy.load(path) if in_memory else numpy.load(path, mmap_mode="r")
     held: "NDArray[np.uint8]" = numpy.asarray(whole)
-    if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != tuple(sides) + (3,):
+    if held.dtype != numpy.uint8 or held.ndim != 4 or held.shape[1:] != tuple(sides):
         raise ValueError(
-            "{} holds {} {} instead of uint8 [n, {}, {}, 3]".format(path, held.dtype, held.shape, *sides)
+            "{} holds {} {} instead of uint8 [n, {}, {}, {}]".format(path, held.dtype, held.shape, *sides)
         )
     return held

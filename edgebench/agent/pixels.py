@@ -21,7 +21,8 @@ Copy = Callable[..., Any]
 def windows(
     scene: "NDArray[np.uint8]", patch: int, across: Optional[int] = None, stride: Optional[int] = None
 ) -> "List[NDArray[np.uint8]]":
-    """Views uint8 [patch, across, 3] of the scene [height, width, 3], row by row; rests are left out.
+    """Views uint8 [patch, across, channels] of the scene [height, width, channels], row by row; rests are
+    left out.
 
     `across` is a patch's width (square where None); `stride` the distance from one to the next, both ways
     (side by side where None).
@@ -35,16 +36,23 @@ def windows(
     ]
 
 
+def channels_of(spec: "Dict[str, Any]") -> int:
+    """Channels of an artifact's pictures: 3, or 1 for grey ones."""
+    return len(spec.get("divisors") or (1, 1, 1))
+
+
 def resizing(source: "Sequence[int]", target: "Sequence[int]") -> Copy:
-    """A function that copies patches uint8 [*source, 3] to places [*target, 3], by the nearest pixel.
+    """A function that copies patches uint8 [*source] to places [*target, channels], by the nearest pixel.
+
+    `source` is (height, width, channels), `target` (height, width).
 
     The pixel whose middle is nearest, as in Pillow's NEAREST; no arithmetic on pixels, so that it costs a
     board as little as resizing can.
     """
     rows, columns = [
-        ((np.arange(new) * 2 + 1) * old // (2 * new)).astype(np.intp) for old, new in zip(source, target)
+        ((np.arange(new) * 2 + 1) * old // (2 * new)).astype(np.intp) for old, new in zip(source[:2], target)
     ]
-    band = np.empty((len(rows), source[1], 3), np.uint8)
+    band = np.empty((len(rows), source[1]) + tuple(source[2:]), np.uint8)
     take = np.take
 
     def copy(place: "NDArray[np.uint8]", patch: "NDArray[np.uint8]") -> None:
@@ -84,8 +92,8 @@ def preprocessing(spec: "Dict[str, Any]", patches: "NDArray[np.uint8]", target: 
 
     Args:
         spec: the artifact's input: dtype, layout, divisor, offset, scale, zero_point.
-        patches: uint8 [batch, height, width, 3].
-        target: the runtime's input, [batch, height, width, 3], or with its channels first where the
+        patches: uint8 [batch, height, width, channels].
+        target: the runtime's input, [batch, height, width, channels], or with its channels first where the
             layout is NCHW.
     """
     source = patches.transpose(0, 3, 1, 2) if spec["layout"] == "NCHW" else patches

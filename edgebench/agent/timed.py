@@ -152,7 +152,8 @@ class TimedLoop:
             self._slots = [Slot(0, held)]
             self._fills: List[pixels.Fill] = [_nothing]
         else:
-            patches = np.zeros((batch, spec["height"], spec["width"], 3), np.uint8)
+            channels = pixels.channels_of(spec)
+            patches = np.zeros((batch, spec["height"], spec["width"], channels), np.uint8)
             self._places = list(patches)
             own = getattr(model, "buffers", None)
             arrays = own() if own else [np.zeros(tuple(model.input_shape), np.dtype(model.input_dtype))]
@@ -173,7 +174,7 @@ class TimedLoop:
         return -(-patches // self.batch)
 
     def run(self, windows: Sequence[Any]) -> Timed:
-        """Take every patch (uint8 [height, width, 3], or a tuple of tensors) to its scores.
+        """Take every patch (uint8 [height, width, channels], or a tuple of tensors) to its scores.
 
         Patches of another size than the input's are resized while they are copied. OutputError for wrong
         scores.
@@ -210,7 +211,7 @@ class TimedLoop:
         place = self._places[0]
         if not len(windows) or windows[0].shape == place.shape:
             return np.copyto
-        return pixels.resizing(windows[0].shape[:2], place.shape[:2])
+        return pixels.resizing(windows[0].shape, place.shape[:2])
 
     def _filled(
         self,

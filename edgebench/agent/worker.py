@@ -51,7 +51,7 @@ class Worker:
         self._pace = Pace(self._clock, self._doze, stream.pending)
         self._model: Optional[Model] = None
         self._loop: Optional[TimedLoop] = None
-        self._sides = (0, 0)
+        self._sides = (0, 0, 3)
         self._tensors: List[Message] = []
         self._windows: List[Any] = []
         self._batch_ns: List[int] = []  # of the first pass and the warm-up, in order
@@ -109,6 +109,7 @@ class Worker:
         asked = self._clock()
         import numpy
 
+        from .pixels import channels_of
         from .timed import TimedLoop
 
         began = self._clock()
@@ -129,7 +130,7 @@ class Worker:
         loaded = clock()
         self._model = model
         spec = request["input"]
-        self._sides = (spec["height"], spec["width"])
+        self._sides = (spec["height"], spec["width"], channels_of(spec))
         self._tensors = request.get("tensors") or []
         self._loop = TimedLoop(model, spec, request["batch"], request["classes"], clock, self._tensors)
         ready = clock()
@@ -171,9 +172,11 @@ class Worker:
             self._windows = samples(request["path"], self._tensors)
             return {"patches": len(self._windows)}, b""
         scene = numpy.load(request["path"])
-        if scene.dtype != numpy.uint8 or scene.ndim != 3 or scene.shape[2] != 3:
+        if scene.dtype != numpy.uint8 or scene.ndim != 3 or scene.shape[2] != self._sides[2]:
             raise ValueError(
-                "the scene is {} {} instead of uint8 [height, width, 3]".format(scene.dtype, scene.shape)
+                "the scene is {} {} instead of uint8 [height, width, {}]".format(
+                    scene.dtype, scene.shape, self._sides[2]
+                )
             )
         whole = numpy.ascontiguousarray(scene)
         patch = request.get("patch") or self._sides[0]

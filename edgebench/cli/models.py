@@ -69,7 +69,7 @@ def show(
         "input_scale",
         "input_mean",
     ),
-    *("input_shape", "keep_state", "inputs", "calibration", "artifact", "set"),
+    *("input_shape", "keep_state", "inputs", "calibration", "resize", "crop_share", "artifact", "set"),
 )
 def prepare(
     *,
@@ -107,7 +107,7 @@ def prepare(
     from edgebench.run.measuring.progress import Observer, StderrObserver
     from edgebench.run.model_choice import requests_for, require_batch_axes, require_formats, resolve_sources
     from edgebench.run.targets import make_targets, require_unswept
-    from edgebench.run.trials import batches_of
+    from edgebench.run.trials import batches_of, resize_of
 
     config = resolve(flags).config
     choice = input_choice(
@@ -135,6 +135,7 @@ def prepare(
             choice=choice,
             calibration=config.calibration,
             inputs=config.inputs,
+            resize=resize_of(config),
         )
         require_batch_axes(chosen, () if batch is None else (batch,))
         requests = requests_for(chosen, backend, config.precision, patches, cache, target.options)

@@ -16,7 +16,13 @@ from edgebench.stats.auc import Floats
 from edgebench.stats.compare import mcnemar, paired_difference, wilson
 
 MAX_CONFUSION = 200
-"""More classes than this make a confusion matrix that is too large to read; it is left out."""
+"""More classes than this make a confusion matrix that is too large to store; it is left out."""
+
+MAX_SHOWN = 40
+"""More classes than this make a matrix that is too large to read; the worst are shown instead."""
+
+WORST = 10
+"""Number of worst classes and of commonest confusions."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,31 @@ def accuracy_of(predictions: Predictions, classes: Sequence[str], *, overlapping
         np.add.at(counts, (label[named], predicted[named]), 1)
         confusion = tuple(tuple(row) for row in counts.tolist())
     low, high = wilson(k, n)
-    return Accuracy(k, n, low, high, confusion, tuple(classes), overlapping)
+    accuracy = Accuracy(k, n, low, high, confusion, tuple(classes), overlapping)
+    if len(classes) <= MAX_SHOWN:
+        return accuracy
+    return replace(
+        accuracy,
+        worst_classes=_worst_classes(label, predicted),
+        confusions=_commonest_confusions(label, predicted),
+    )
+
+
+_Counts = tuple[tuple[int, int, int], ...]
+
+
+def _worst_classes(label: NDArray[np.int64], predicted: NDArray[np.int64]) -> _Counts:
+    classes, place, images = np.unique(label, return_inverse=True, return_counts=True)
+    right = np.bincount(place, label == predicted)
+    worst = np.argsort(right / images, kind="stable")[:WORST]
+    return tuple((int(classes[at]), int(right[at]), int(images[at])) for at in worst)
+
+
+def _commonest_confusions(label: NDArray[np.int64], predicted: NDArray[np.int64]) -> _Counts:
+    wrong = (label != predicted) & (predicted >= 0)
+    pairs, images = np.unique(np.stack([label[wrong], predicted[wrong]]), axis=1, return_counts=True)
+    commonest = np.argsort(-images, kind="stable")[:WORST]
+    return tuple((int(pairs[0, at]), int(pairs[1, at]), int(images[at])) for at in commonest)
 
 
 def agreement_of(this: Predictions, fp32: Predictions) -> Agreement | None:

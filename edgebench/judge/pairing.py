@@ -349,6 +349,7 @@ def _images(images: ImagesRecord | None) -> dict[str, Any]:
         "SHA-256": images.sha256,
         "number": images.n,
         "classes": images.class_names,
+        "reading": asdict(images.reading) if images.reading else {},
     }
 
 

@@ -110,7 +110,7 @@ Key = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """k right of n, with the Wilson interval at 95 %, and the confusion matrix [label][predicted]."""
+    """k right of n, with the Wilson interval at 95 %, and what classes are taken for."""
 
     k: Count
     """Right ones. Source: predictions.parquet."""
@@ -121,11 +121,17 @@ class Accuracy:
     high: float
     """Upper end of the Wilson interval. Source: predictions.parquet."""
     confusion: tuple[tuple[Count, ...], ...] = ()
-    """Counts as [label][predicted]. Source: predictions.parquet."""
+    """Counts as [label][predicted], of at most 200 classes. Source: predictions.parquet."""
     class_names: tuple[str, ...] = ()
     """The classes in the order of the counts. Source: the artifact."""
     overlapping: bool = False
     """Whether crops share pixels, which makes the interval a little too narrow. Source: experiment.json."""
+    worst_classes: tuple[tuple[Count, Count, Count], ...] = ()
+    """Class, right ones and images of the ten classes with the lowest share of right ones. Only of more than
+    40 classes. Source: predictions.parquet."""
+    confusions: tuple[tuple[Count, Count, Count], ...] = ()
+    """Label, prediction and images of the ten commonest confusions. Only of more than 40 classes. Source:
+    predictions.parquet."""
 
 
 @dataclass(frozen=True)

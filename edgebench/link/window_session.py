@@ -215,21 +215,22 @@ def input_bytes(spec: InputSpec, patch: NDArray[np.uint8]) -> bytes:
 
     Args:
         spec: of the artifact's input.
-        patch: uint8 [height, width, 3]; of another size it is resized by the nearest pixel, as workers do.
+        patch: uint8 [height, width, channels]; of another size it is resized by the nearest pixel, as
+            workers do.
     """
     picture = fitted(spec, patch)[None]
-    shape = picture.shape if spec.layout == "NHWC" else (1, 3, spec.height, spec.width)
+    shape = picture.shape if spec.layout == "NHWC" else (1, spec.channels, spec.height, spec.width)
     tensor = np.empty(shape, spec.dtype)
     preprocessing(spec.model_dump(), picture, tensor)()
     return tensor.astype(tensor.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def fitted(spec: InputSpec, patch: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """A patch uint8 [height, width, 3] of the input's size, in C order: resized where it is of another."""
+    """A patch uint8 [height, width, channels] of the input's size, in C order; resized from any other."""
     if patch.shape[:2] == (spec.height, spec.width):
         return np.ascontiguousarray(patch)
-    picture = np.empty((spec.height, spec.width, 3), np.uint8)
-    resizing(patch.shape[:2], picture.shape[:2])(picture, patch)
+    picture = np.empty((spec.height, spec.width, spec.channels), np.uint8)
+    resizing(patch.shape, picture.shape[:2])(picture, patch)
     return picture
 
 
@@ -238,7 +239,7 @@ def size_bytes(artifact: Artifact) -> int:
     if artifact.tensors:
         return sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in artifact.tensors)
     spec = artifact.input
-    return spec.height * spec.width * 3 * np.dtype(spec.dtype).itemsize
+    return spec.height * spec.width * spec.channels * np.dtype(spec.dtype).itemsize
 
 
 def stored_inputs(path: Path, tensors: Sequence[TensorInput]) -> NDArray[Any]:

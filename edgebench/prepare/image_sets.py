@@ -27,10 +27,10 @@ from edgebench.prepare.landcover import (
     render_patch,
     shipped_draws,
 )
-from edgebench.prepare.pictures import read_rgb
+from edgebench.prepare.pictures import as_image, read_rgb
 from edgebench.prepare.samples import chosen_units, read_inputs
 from edgebench.records.model import FixedInput
-from edgebench.records.values import ImageSet, Scene
+from edgebench.records.values import STRETCH, ImageSet, Resize, Scene
 
 SCENE_NAME = "greenland"
 MOST_ROWS = 20
@@ -80,6 +80,15 @@ def shipped_scene_for(cache: Cache, height: int, width: int) -> Scene:
         name=f"{SCENE_NAME}, cropped",
         cropped=height * width / (whole.height * whole.width),
     )
+
+
+def grey_scene(scene: Scene, cache: Cache) -> Scene:
+    """The scene in grey (luma of ITU-R BT.601), for a model of one channel."""
+    key = canonical_hash({"of": scene.sha256, "channels": 1})
+    cached = obtain_array(
+        cache, "scene", key, lambda: np.asarray(as_image(np.load(scene.path)).convert("L"))[..., None]
+    )
+    return replace(scene, path=cached.path, sha256=cached.sha256, name=f"{scene.name}, grey", channels=1)
 
 
 def shipped_images(cache: Cache, split: Split) -> ImageSet:
@@ -198,9 +207,15 @@ MOST = 500
 """More images than this change ranges hardly and take long; as many are chosen evenly over the listing."""
 
 
-def load_calibration(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
+def load_calibration(
+    path: Path,
+    cache: Cache,
+    size: int | tuple[int, int] = 224,
+    resize: Resize = STRETCH,
+    channels: int = 3,
+) -> ImageSet:
     """The calibration images, at most 500 of them, resized as the test images are."""
-    return _bounded(load_images(path, cache, size), cache)
+    return _bounded(load_images(path, cache, size, resize, channels), cache)
 
 
 def load_calibration_inputs(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> ImageSet:

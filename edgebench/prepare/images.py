@@ -9,10 +9,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import PIL
 
 from edgebench.errors import InputError
 from edgebench.files import expand_home, read_regular, reason, require_regular
@@ -25,7 +26,7 @@ from edgebench.prepare.pictures import (
     read_resized,
     read_rgb,
 )
-from edgebench.records.values import ImageSet, Scene
+from edgebench.records.values import STRETCH, ImageSet, PictureReading, Resize, Scene
 
 # Which files a set of images is: a folder a class, a plain folder, or a CSV of paths and labels.
 
@@ -269,7 +270,7 @@ def _bad_row(path: Path, line: int, why: str) -> InputError:
     return InputError(f"line {line} of {path} cannot be used", why=why, fix="correct or remove the line")
 
 
-_READING = "3"  # counts up when the same file would give other pixels
+_READING = "4"  # counts up when the same file would give other pixels
 _THREADS = 2
 _DARK = 32  # an eighth of the range of uint8
 
@@ -308,19 +309,27 @@ def cut(scene: Scene, height: int, width: int, stride: int | None = None) -> Sce
     )
 
 
-def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> ImageSet:
+def load_images(
+    path: Path,
+    cache: Cache,
+    size: int | tuple[int, int] = 224,
+    resize: Resize = STRETCH,
+    channels: int = 3,
+) -> ImageSet:
     """The images that accuracy is taken on, each resized to `size`: an edge, or (height, width).
 
     Bilinear over all pixels that an output pixel covers, as training pipelines read pictures, and not by
     the nearest pixel as the scene's patches are resized on the device: that is timed and has to cost little,
-    while this is done once on the host. A side may be stretched more than the other.
+    while this is done once on the host.
 
     `path` is a folder or a CSV file. InputError for no images at all, an empty
     class folder, or files that are no images, all of them named together.
     """
     listed = list_files(path)
+    height, width = (size, size) if isinstance(size, int) else size
+    reading = PictureReading(resize.mode, resize.crop_share, height, width, channels, pillow=PIL.__version__)
     try:
-        cached = _cached(listed, cache, (size, size) if isinstance(size, int) else size)
+        cached = _cached(listed, cache, reading)
     except InputError as error:
         raise _unreadable(listed) or error from error
     return ImageSet(
@@ -332,6 +341,7 @@ def load_images(path: Path, cache: Cache, size: int | tuple[int, int] = 224) -> 
         class_names=listed.class_names,
         notes=(*listed.notes, *_darkness(path, cached.path)),
         paths=listed.names,
+        reading=reading,
     )
 
 
@@ -375,18 +385,17 @@ def new_array(file: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], 
     return mapped
 
 
-def _cached(listed: Listed, cache: Cache, size: tuple[int, int]) -> CachedFile:
-    height, width = size
+def _cached(listed: Listed, cache: Cache, reading: PictureReading) -> CachedFile:
     content = [[name, _content(file)] for name, file in zip(listed.names, listed.files, strict=True)]
-    sides: int | list[int] = height if height == width else [height, width]
-    key = canonical_hash({"files": content, "size": sides, "reading": _READING})
+    key = canonical_hash({"files": content, "as": asdict(reading), "reading": _READING})
 
     def resized(file: Path) -> Pixels:
-        return read_resized(file, *size)
+        return read_resized(file, reading)
 
     def write(file: Path) -> None:
         with quiet_decoders(), ThreadPoolExecutor(_THREADS) as pool:
-            write_images(file, (len(listed.files), *size, 3), pool.map(resized, listed.files))
+            shape = (len(listed.files), reading.height, reading.width, reading.channels)
+            write_images(file, shape, pool.map(resized, listed.files))
 
     return obtain(cache, "images", key, ".npy", write)
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import stat
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from numpy.typing import NDArray
+from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
 
 from edgebench.errors import InputError
 from edgebench.files import open_regular, require_regular
 from edgebench.prepare.landcover import Pixels
-from edgebench.records.values import Scene
+from edgebench.records.values import PictureReading, Scene
 
 MAX_PIXELS = 178_956_970
 """The largest picture that is read (Pillow's own limit): 13,377 x 13,377, half a gigabyte in memory."""
@@ -25,6 +29,17 @@ MAX_FILE_BYTES = 2**30
 """The largest file that is read as a picture: more than `MAX_PIXELS` take uncompressed."""
 
 _EIGHT_BIT = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"})
+_LOW_BYTES = {
+    "LA;16B": "RGBA",  # the four bytes as they are
+    **{
+        f"{mode};16{order}": f"{mode};16{other}"
+        for mode in ("RGB", "RGBA", "RGBX", "CMYK")
+        for order, other in (("B", "L"), ("L", "B"), ("N", "B" if sys.byteorder == "little" else "L"))
+    },
+}
+"""Pillow's decoders that keep the high byte of 16 bits, and the one that keeps the low byte instead."""
+
+_BITS_PER_SAMPLE, _PLANAR = 258, 284  # tags of TIFF
 _SIXTEEN_BIT = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
 _NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
 _NO_PICTURES = frozenset({"BUFR", "GRIB", "HDF5", "MPEG"})  # Pillow knows them by name and cannot read them
@@ -44,21 +59,61 @@ def quiet_decoders() -> Iterator[None]:
 def read_rgb(path: Path) -> Pixels:
     """The pixels of an image file (or .npy), uint8 [height, width, 3]; InputError when it is not one.
 
-    Grey of 16 bits is divided by 257, to the nearest. Colours become RGB and transparency is dropped; the
+    Values of 16 bits are divided by 257, to the nearest. Colours become RGB and transparency is dropped; the
     first frame of several; turned upright by its orientation tag (EXIF), as viewers show it and as people
     label it.
     """
     return _read_npy(path) if path.suffix.lower() == ".npy" else np.array(_read_image(path), np.uint8)
 
 
-def read_resized(path: Path, height: int, width: int) -> Pixels:
-    """What `read_rgb` reads, uint8 [height, width, 3]: bilinear, over all pixels that an output pixel covers.
+def read_resized(path: Path, reading: PictureReading) -> Pixels:
+    """Read a picture at a model's size, uint8 [height, width, channels]; bilinear with antialiasing.
 
-    InputError as `read_rgb` has it.
+    A picture of one channel is grey (luma of ITU-R BT.601). Raises InputError as `read_rgb` does.
     """
     is_array = path.suffix.lower() == ".npy"
     image = Image.fromarray(_read_npy(path)) if is_array else _read_image(path)
-    return np.asarray(image.resize((width, height), Image.Resampling.BILINEAR), np.uint8)
+    if reading.channels == 1:
+        image = image.convert("L")
+    if reading.mode == "stretch":
+        resized = image.resize((reading.width, reading.height), Image.Resampling.BILINEAR)
+    else:
+        resized = _padded(image, reading) if reading.mode == "pad" else _cropped(path, image, reading)
+    return np.asarray(resized, np.uint8).reshape(reading.height, reading.width, reading.channels)
+
+
+def _cropped(path: Path, image: Image.Image, reading: PictureReading) -> Image.Image:
+    """Cut the middle out of the picture at its own aspect, as torchvision's Resize and CenterCrop do.
+
+    Resize(round(size / share)) sets the shorter side and cuts the longer one off to whole pixels; CenterCrop
+    rounds half pixels to even. For a size with unequal sides, the resized picture covers both, divided by
+    the share.
+    """
+    height, width, share = reading.height, reading.width, reading.crop_share or 1.0
+    least_height, least_width = round(height / share), round(width / share)
+    new_height, new_width = least_height, least_height * image.width // image.height
+    if new_width < least_width:
+        new_height, new_width = least_width * image.height // image.width, least_width
+    if new_height * new_width > MAX_PIXELS:
+        raise InputError(
+            f"{path} is too long and narrow for --resize crop",
+            why=f"{image.width} x {image.height} pixels would become {new_width} x {new_height}",
+            fix="use --resize pad or stretch, or cut the picture",
+        )
+    resized = image.resize((new_width, new_height), Image.Resampling.BILINEAR)
+    left, top = round((new_width - width) / 2), round((new_height - height) / 2)
+    return resized.crop((left, top, left + width, top + height))
+
+
+def _padded(image: Image.Image, reading: PictureReading) -> Image.Image:
+    """Put the whole picture at its own aspect into the middle of black."""
+    height, width = reading.height, reading.width
+    scale = min(height / image.height, width / image.width)
+    new_height, new_width = (max(1, round(side * scale)) for side in (image.height, image.width))
+    padded = Image.new(image.mode, (width, height))
+    resized = image.resize((new_width, new_height), Image.Resampling.BILINEAR)
+    padded.paste(resized, (round((width - new_width) / 2), round((height - new_height) / 2)))
+    return padded
 
 
 def looks_like_picture(path: Path) -> bool:
@@ -101,10 +156,21 @@ def _read_image(path: Path) -> Image.Image:
             if image.mode not in _EIGHT_BIT:
                 raise InputError(
                     f"{path} has pixels of mode {image.mode}",
-                    why="pictures of 8 bits a channel and grey ones of 16 bits are read",
+                    why="pictures of 8 bits a channel and whole numbers of 16 bits are read",
                     fix="save it as 8-bit RGB",
                 )
-            return ImageOps.exif_transpose(image).convert("RGB")
+            if isinstance(image, TiffImageFile) and image.tag_v2.get(_PLANAR) == 2 and _bits(image) > 8:
+                raise InputError(
+                    f"{path} has a plane of {_bits(image)} bits for each channel",
+                    why="Pillow reads such a TIFF wrongly",
+                    fix="save it with interleaved channels, or as PNG",
+                )
+            raw_mode = _raw_mode(image)
+            upright = ImageOps.exif_transpose(image)
+            if raw_mode in _LOW_BYTES:
+                with Image.open(file, formats=[image.format or ""]) as again:
+                    return _colour_of_16_bits(upright, again, raw_mode)
+            return upright.convert("RGB")
     except InputError:
         raise
     except Image.DecompressionBombError as error:
@@ -120,9 +186,36 @@ def _read_image(path: Path) -> Image.Image:
 
 
 def _grey_of_16_bits(image: Image.Image) -> Image.Image:
-    """Values from 0 to 65535 in RGB of 8 bits: 65535 / 257 is 255."""
-    grey = ((np.asarray(image).astype(np.uint32) + 128) // 257).astype(np.uint8)
-    return Image.fromarray(grey).convert("RGB")
+    return Image.fromarray(_of_16_bits(np.asarray(image))).convert("RGB")
+
+
+def _of_16_bits(values: NDArray[Any]) -> Pixels:
+    """Values from 0 to 65535 in 8 bits, to the nearest: 65535 / 257 is 255."""
+    return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
+
+
+def _bits(image: TiffImageFile) -> int:
+    return int(max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,))))
+
+
+def _raw_mode(image: Image.Image) -> str:
+    """Pillow's name of the decoder of a picture that is not decoded yet."""
+    arguments = image.tile[0].args if isinstance(image, ImageFile.ImageFile) and image.tile else ""
+    return str(arguments if isinstance(arguments, str) else (*(arguments or ()), "")[0])
+
+
+def _colour_of_16_bits(high: Image.Image, again: ImageFile.ImageFile, raw_mode: str) -> Image.Image:
+    """RGB of 8 bits from the high bytes that Pillow keeps, and the low ones of a second decoding."""
+    low_mode = _LOW_BYTES[raw_mode]
+    again.tile = [
+        tile._replace(args=(low_mode, *tile.args[1:]) if isinstance(tile.args, tuple) else low_mode)
+        for tile in again.tile
+    ]
+    low = np.asarray(ImageOps.exif_transpose(again))
+    if raw_mode == "LA;16B":
+        low = low[..., [1, 1, 1, 3]]
+    values = np.asarray(high).astype(np.uint32) * 256 + low
+    return Image.fromarray(_of_16_bits(values), high.mode).convert("RGB")
 
 
 def _read_npy(path: Path) -> Pixels:
@@ -168,6 +261,11 @@ def _reason(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
+def as_image(pixels: Pixels) -> Image.Image:
+    """An image of uint8 [height, width, 3], or of [height, width, 1] in grey."""
+    return Image.fromarray(np.ascontiguousarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels))
+
+
 # The scene, small, for reports: a JPEG of at most 1128 pixels an edge.
 
 
@@ -181,7 +279,7 @@ def scene_preview(scene: Scene) -> bytes:
     down = (scene.rows - 1) * (scene.stride or scene.patch) + scene.patch
     used = pixels[:down, : (scene.columns - 1) * (scene.stride or across) + across]
     step = max(1, max(used.shape[:2]) // (2 * PREVIEW_PIXELS))
-    image = Image.fromarray(np.ascontiguousarray(used[::step, ::step]))
+    image = as_image(used[::step, ::step])
     image.thumbnail((PREVIEW_PIXELS, PREVIEW_PIXELS))
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=85)

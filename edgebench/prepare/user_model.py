@@ -28,6 +28,7 @@ from edgebench.prepare.image_sets import load_calibration, shipped_images
 from edgebench.prepare.images import obtain_array
 from edgebench.prepare.landcover import Pixels
 from edgebench.prepare.model_file import inspect_model, model_sha256
+from edgebench.prepare.pictures import as_image
 from edgebench.prepare.samples import plain_name
 from edgebench.records.model import (
     FixedInput,
@@ -42,7 +43,7 @@ from edgebench.records.model import (
     UserModel,
     state_of,
 )
-from edgebench.records.values import ImageSet, Scene
+from edgebench.records.values import STRETCH, ImageSet, Resize, Scene
 from edgebench.refusals import refusal
 
 DEFAULT_SIDE = 224
@@ -134,7 +135,7 @@ def input_spec(
     picture = source.model.picture if source.model else None
     if picture is None:
         raise ValueError(f"{source.name} takes no picture")
-    channels = len(picture.divisors) > 1
+    has_lists = picture.channels == 1 or len(picture.divisors) > 1
     return InputSpec.model_validate(
         {
             "dtype": dtype,
@@ -143,8 +144,8 @@ def input_spec(
             "width": picture.width,
             "divisor": picture.divisors[0],
             "offset": picture.offsets[0],
-            "divisors": picture.divisors if channels else None,
-            "offsets": picture.offsets if channels else None,
+            "divisors": picture.divisors if has_lists else None,
+            "offsets": picture.offsets if has_lists else None,
             "scale": scale,
             "zero_point": zero_point,
         }
@@ -203,14 +204,16 @@ def place_of(asked: str, names: Sequence[str]) -> int | None:
 def _layout(
     tensor: TensorFacts, chosen_shape: tuple[int, ...] | None, choice: InputChoice
 ) -> Literal["NHWC", "NCHW"] | None:
-    """Where the three channels are; None where the input is no picture."""
+    """Place of the three channels, or of the one of grey pictures; None if the input is no picture."""
     shape = chosen_shape or tensor.shape
     if len(shape) != 4:
         return None
-    last, second = shape[3] == 3, shape[1] == 3
-    if choice.layout is not None:
-        return choice.layout if (last if choice.layout == "NHWC" else second) else None
-    return "NHWC" if last else "NCHW" if second else None
+    for channels in (3, 1) if choice.layout or choice.takes_grey else (3,):
+        if shape[3] == channels and choice.layout != "NCHW":
+            return "NHWC"
+        if shape[1] == channels and choice.layout != "NHWC":
+            return "NCHW"
+    return None
 
 
 def _picture(
@@ -237,7 +240,14 @@ def _picture(
             f"pixels as {offsets[0]:.3g}..{highest:.3g}, the range of its quantisation, which is not a "
             "usual one and wrong after calibration on dark or pale pictures (--input-scale, --input-mean)"
         )
-    return PictureInput(layout, height, width, divisors, offsets, told_by)
+    channels = int(shape[3 if layout == "NHWC" else 1] or 3)
+    if len(divisors) > channels:
+        raise UsageError(
+            f"--input-scale and --input-mean have {len(divisors)} numbers",
+            why=f"the input {_described(tensor)} takes grey pictures",
+            fix="give one number",
+        )
+    return PictureInput(layout, height, width, divisors, offsets, told_by, channels)
 
 
 def _is_usual(divisor: float, offset: float) -> bool:
@@ -282,7 +292,10 @@ def _fixed(
 ) -> FixedInput:
     if picture is not None:
         middle = (picture.height, picture.width)
-        shape: tuple[int, ...] = (1, *middle, 3) if picture.layout == "NHWC" else (1, 3, *middle)
+        channels = picture.channels
+        shape: tuple[int, ...] = (
+            (1, *middle, channels) if picture.layout == "NHWC" else (1, channels, *middle)
+        )
         if tensor.shape[0] not in (None, 1):
             shape = (int(tensor.shape[0] or 1), *shape[1:])
     else:
@@ -415,9 +428,9 @@ def golden_of_scene(scene: Scene, height: int, width: int, cache: Cache) -> Samp
     def render() -> Pixels:
         pixels = np.load(scene.path, mmap_mode="r")
         cut = windows(pixels, scene.patch, scene.patch_width, scene.stride)
-        patches = [Image.fromarray(np.asarray(cut[at])) for at in chosen]
+        patches = [as_image(cut[at]) for at in chosen]
         resized = [patch.resize((width, height), Image.Resampling.BILINEAR) for patch in patches]
-        return np.stack([np.asarray(patch, np.uint8) for patch in resized])
+        return np.stack([np.asarray(patch, np.uint8).reshape(height, width, -1) for patch in resized])
 
     return _stored_samples(
         cache, canonical_hash(identity), render, f"{len(chosen)} patches of the scene {scene.name}"
@@ -446,10 +459,11 @@ def input_choice(
     mean: tuple[float, ...] | None = None,
     shapes: Sequence[str] = (),
     keep_state: bool = False,
+    takes_grey: bool = False,
 ) -> InputChoice:
     """The choice; UsageError for a shape that is not `1,128` or `name=1,128`."""
     shapes_by_name = tuple(_shape(text) for text in dict.fromkeys(shapes))
-    return InputChoice(layout=layout, scale=scale, mean=mean, shapes=shapes_by_name, keep_state=keep_state)
+    return InputChoice(layout, scale, mean, shapes_by_name, keep_state, takes_grey)
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
@@ -520,12 +534,14 @@ def _record(data: bytes) -> TrainedRecord:
         raise ValueError(refusal(error, document, TrainedRecord).sentence()) from error
 
 
-def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = None) -> ModelSource:
+def source_from_weights(
+    path: Path, cache: Cache, *, calibration: Path | None = None, resize: Resize = STRETCH
+) -> ModelSource:
     """Trained weights (.npz) as a model's source, with the classes of their record.
 
     Calibration images are those of `calibration` (a folder or CSV), else those of the training:
-    the list next to the weights, or the shipped ones; else None. InputError for weights
-    without their record, and for images that cannot be read.
+    the list next to the weights, or the shipped ones; else None. `resize` is of pictures. InputError for
+    weights without their record, and for images that cannot be read.
     """
     try:
         require_regular(path, MAX_FILE_BYTES)
@@ -550,7 +566,7 @@ def source_from_weights(path: Path, cache: Cache, *, calibration: Path | None = 
     if calibration is None and companion.is_file():
         calibration = companion
     if calibration is not None:
-        return replace(source, calibration=load_calibration(calibration, cache))
+        return replace(source, calibration=load_calibration(calibration, cache, resize=resize))
     noted = record.data.get("calibration", {})
     if noted.get("name") == SHIPPED_CALIBRATION:
         shipped = shipped_images(cache, "calibration")

@@ -27,8 +27,8 @@ class InputSpec(_Record):
     """Input that the runtime expects.
 
     A pixel p (0..255) becomes the real value p / divisor + offset; an int8 input then holds
-    round(real / scale) + zero_point. Where the channels differ, `divisors` and `offsets` have one number a
-    channel and stand in their place.
+    round(real / scale) + zero_point. Where the channels differ, or there is only one (grey), `divisors` and
+    `offsets` have one number a channel and stand in their place.
     """
 
     dtype: Literal["float32", "float16", "int8", "uint8"]
@@ -37,10 +37,15 @@ class InputSpec(_Record):
     width: int = 224
     divisor: float = 127.5
     offset: float = -1.0
-    divisors: tuple[float, float, float] | None = None
-    offsets: tuple[float, float, float] | None = None
+    divisors: tuple[float, float, float] | tuple[float] | None = None
+    offsets: tuple[float, float, float] | tuple[float] | None = None
     scale: float | None = None
     zero_point: int | None = None
+
+    @property
+    def channels(self) -> int:
+        """3 for RGB, 1 for grey."""
+        return len(self.divisors or (1, 1, 1))
 
 
 class OutputTolerance(_Record):
@@ -271,6 +276,7 @@ class PictureInput:
     divisors: tuple[float, ...]
     offsets: tuple[float, ...]
     told_by: str
+    channels: int = 3  # 1: grey
 
 
 @dataclass(frozen=True)
@@ -354,6 +360,7 @@ class InputChoice:
     mean: tuple[float, ...] | None = None
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()  # by the input's name; "" for the only input
     keep_state: bool = False  # samples are a stream in order: the model's state is not reset between them
+    takes_grey: bool = False  # an input of one channel takes pictures, as one with a layout does
 
     def identity(self) -> dict[str, Any]:
         """Plain data for a key; only what was said."""

@@ -38,7 +38,7 @@ from edgebench.records.session import (
 )
 from edgebench.records.session import Moment as Ns
 from edgebench.records.target import Target
-from edgebench.records.values import Task
+from edgebench.records.values import PictureReading, Task
 from edgebench.session_stages import STAGE_NAME
 from edgebench.stats.clock import ClockFit
 from edgebench.stats.interval import Count
@@ -156,6 +156,8 @@ class SceneRecord(_Record):
     cropped: float | None = Field(default=None, gt=0, le=1)
     """The share of a larger picture's pixels that it is, such as the middle of the shipped scene for a model
     of small inputs; null for a whole picture. Source: plan."""
+    channels: int = 3
+    """3: RGB; 1: grey. Source: the model's input."""
 
     @property
     def patches(self) -> int:
@@ -164,8 +166,8 @@ class SceneRecord(_Record):
 
     @property
     def image_bytes(self) -> int | None:
-        """Size of the whole picture as RGB; None for samples."""
-        return None if self.kind == "samples" else self.width * self.height * 3
+        """Size of the whole picture as RGB or grey; None for samples."""
+        return None if self.kind == "samples" else self.width * self.height * self.channels
 
     @property
     def covered(self) -> float | None:
@@ -202,6 +204,8 @@ class ImagesRecord(_Record):
     """How labels became classes: by name or number; empty if they are the names. Source: plan."""
     label_offset: int = 0
     """What was added to labels that are class numbers. Source: --label-offset."""
+    reading: PictureReading | None = None
+    """How picture files became its pixels; null for samples and for the shipped sets. Source: plan."""
     task: Task = "classes"
     """What scores are: of classes; a reconstruction, whose mean squared error shows an anomaly; or one that
     is higher for an anomaly. Predictions of the latter two hold that one number. Source: plan."""

@@ -54,8 +54,9 @@ class Finding:
 class Scene:
     """The picture that is timed, as raw pixels on disk; or samples, for a model that takes no picture.
 
-    `path` is a `.npy` of uint8 [height, width, 3] (RGB), in C order. It is cut into patches of `patch` rows
-    and `patch_width` columns (as many where None), `stride` pixels apart both ways (side by side where None).
+    `path` is a `.npy` of uint8 [height, width, channels] (RGB or grey), in C order. It is cut into patches of
+    `patch` rows and `patch_width` columns (as many where None), `stride` pixels apart both ways (side by side
+    where None).
 
     Samples lie in a `.npz` with one array [n, ...] an input, named by its place: `height` is n, and a
     "patch" is one of them.
@@ -72,6 +73,7 @@ class Scene:
     patch_width: int | None = None
     stride: int | None = None
     kind: Literal["picture", "samples"] = "picture"
+    channels: int = 3  # 1: grey
     cropped: float | None = None  # the share of a larger picture that it is; None: it is a whole one
 
     @property
@@ -102,12 +104,51 @@ Task = Literal["classes", "reconstruction", "score"]
 anomaly; or one that is higher for an anomaly."""
 
 
+ResizeMode = Literal["stretch", "crop", "pad"]
+"""stretch: each side to the input's. crop: the shorter side to the input's divided by a share, aspect kept,
+then the middle. pad: the longer side to the input's, aspect kept, in the middle of black."""
+
+
+@dataclass(frozen=True)
+class Resize:
+    """Way in which pictures come to the size of a model's input."""
+
+    mode: ResizeMode = "stretch"
+    """stretch, crop or pad. Source: --resize."""
+    crop_share: float | None = None
+    """Share of the shorter side that a crop keeps; null without a crop. Source: --crop-share."""
+
+
+STRETCH = Resize()
+"""The way of a run that names none."""
+
+
+@dataclass(frozen=True)
+class PictureReading(Resize):
+    """Way in which picture files became the pixels of a set."""
+
+    height: int = 224
+    """Rows of each picture. Unit: pixel. Source: the model's input."""
+    width: int = 224
+    """Columns of each picture. Unit: pixel. Source: the model's input."""
+    channels: int = 3
+    """3: RGB; 1: grey (luma of ITU-R BT.601). Source: the model's input."""
+    filter: str = "bilinear"
+    """Filter of the resizing. Source: EdgeBench."""
+    is_antialiased: bool = True
+    """Whether the filter covers all pixels that an output pixel does. Source: EdgeBench."""
+    is_upright: bool = True
+    """Whether pictures were turned by their orientation tag (EXIF). Source: EdgeBench."""
+    pillow: str = ""
+    """Version of Pillow that read and resized them. Source: Pillow."""
+
+
 @dataclass(frozen=True)
 class ImageSet:
     """Labelled (or unlabelled) patches that accuracy is taken on.
 
-    `path` is a `.npy` of uint8 [n, height, width, 3], 224 x 224 for the shipped family; labels index
-    `class_names`.
+    `path` is a `.npy` of uint8 [n, height, width, channels], 224 x 224 x 3 for the shipped family; labels
+    index `class_names`.
 
     Samples for a model that takes no picture lie in a `.npz` with one array [n, ...] an input, named by its
     place. Where the samples of a group are judged as one, `groups` has the group of each sample, and labels
@@ -130,6 +171,7 @@ class ImageSet:
         ""  # how labels became classes of the model: by name or number; empty if they are its names
     )
     label_offset: int = 0  # added to labels that are class numbers
+    reading: PictureReading | None = None  # None: samples, or pixels that were not read from pictures
 
     @property
     def units(self) -> int:

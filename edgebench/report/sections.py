@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from edgebench.judge.answers import Answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Accuracy, TrialSummary
@@ -36,8 +34,6 @@ from edgebench.stats.intervals import MIN_SESSIONS
 from edgebench.stats.shape import unseen_mode_share
 
 _GIST = ("duty_cycle", "backlog")  # of a mission
-_MAX_CLASSES = 40  # up to which a confusion matrix can be read
-_WORST = 10  # classes and confusions that are shown instead of a larger one
 
 
 def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]) -> list[Section]:
@@ -185,9 +181,13 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
 def _accuracy(judged: Judged, trials: Trials) -> Section:
     summaries, record = judged.summaries, judged.results.experiment
     own = [
-        (trial.key, f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size")
+        (trial.key, text)
         for trial in record.trials
         if trial.images is not None and trial.key in trials.names
+        for text in (
+            f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size",
+            words.reading(trial.images),
+        )
     ]
     statements = [
         (summary.key, text)
@@ -202,6 +202,7 @@ def _accuracy(judged: Judged, trials: Trials) -> Section:
         f"Measured on {images}, with the artifact and the runtime that were timed."
         if record.images is not None
         else "",
+        words.reading(record.images) if record.images is not None else "",
         words.OVERLAP_NOTE if has_overlap else "",
     )
     about = [*map(Note, filter(None, general)), *notes.shared([*own, *statements], trials)]
@@ -222,45 +223,32 @@ def _accuracy(judged: Judged, trials: Trials) -> Section:
 def _confusion(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[Table]:
     matrices = []
     for summary in summaries:
-        if summary.accuracy is None or not summary.accuracy.confusion:
-            continue
-        if len(summary.accuracy.confusion) > _MAX_CLASSES:
-            matrices += _worst(names[summary.key], summary.accuracy)
-            continue
-        classes = [words.plain(name, 40) for name in summary.accuracy.class_names]
-        counts = zip(classes, summary.accuracy.confusion, strict=False)
-        rows = tuple((name, *map(str, of_class)) for name, of_class in counts)
-        columns = of_figures("label \\ predicted", *classes)
-        matrices.append(Table(names[summary.key], columns, rows, look="matrix"))
+        accuracy = summary.accuracy
+        if accuracy is not None and accuracy.worst_classes:
+            matrices += _worst(names[summary.key], accuracy)
+        elif accuracy is not None and accuracy.confusion:
+            classes = [words.plain(name, 40) for name in accuracy.class_names]
+            counts = zip(classes, accuracy.confusion, strict=False)
+            rows = tuple((name, *map(str, of_class)) for name, of_class in counts)
+            columns = of_figures("label \\ predicted", *classes)
+            matrices.append(Table(names[summary.key], columns, rows, look="matrix"))
     return matrices
 
 
 def _worst(trial: str, accuracy: Accuracy) -> list[Table]:
     """Tables of the classes with the lowest recall and of the commonest confusions of many classes."""
-    counts = np.array(accuracy.confusion)
     classes = [words.plain(name, 40) for name in accuracy.class_names]
-    right, n = counts.diagonal(), counts.sum(1)
-    occurring = np.flatnonzero(n)
-    worst = occurring[np.argsort(right[occurring] / n[occurring], kind="stable")][:_WORST]
-    wrong = counts - np.diag(right)
-    commonest = [
-        divmod(int(at), len(classes)) for at in np.argsort(-wrong, axis=None, kind="stable")[:_WORST]
-    ]
-    rest = "all counts: predictions.parquet, accuracy.confusion of trial.json"
+    matrix = ", accuracy.confusion of trial.json" if accuracy.confusion else ""
     return [
         Table(
-            f"{trial}: the {len(worst)} worst of {len(occurring)} classes ({rest})",
+            f"{trial}: the {len(accuracy.worst_classes)} worst classes (all: predictions.parquet{matrix})",
             of_figures("class", "right", "images"),
-            tuple((classes[at], str(right[at]), str(n[at])) for at in worst),
+            tuple((classes[label], str(right), str(n)) for label, right, n in accuracy.worst_classes),
         ),
         Table(
             f"{trial}: the commonest confusions",
             of_figures("label", "predicted", "images"),
-            tuple(
-                (classes[label], classes[predicted], str(wrong[label, predicted]))
-                for label, predicted in commonest
-                if wrong[label, predicted]
-            ),
+            tuple((classes[label], classes[other], str(n)) for label, other, n in accuracy.confusions),
         ),
     ]
 

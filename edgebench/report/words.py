@@ -16,6 +16,7 @@ from edgebench.suggest import printable
 if TYPE_CHECKING:
     from edgebench.judge.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
     from edgebench.records.model import State
+    from edgebench.records.stored import ImagesRecord
     from edgebench.stats.interval import Interval
 
 
@@ -39,6 +40,23 @@ OVERLAP_NOTE = "Some of the images are crops that share pixels, so these interva
 def plain(text: object, limit: int = 400) -> str:
     """Outside text on one line: control and direction characters shown as U+FFFD, bounded in length."""
     return printable(text, limit)
+
+
+def reading(images: ImagesRecord) -> str:
+    """Sentence on how the pictures of a set were read and resized; "" for a set of no picture files."""
+    by = images.reading
+    if by is None:
+        return ""
+    share = f" (share {percent(by.crop_share)})" if by.crop_share else ""
+    how = {"stretch": "stretched", "crop": f"cropped{share}", "pad": "padded with black"}[by.mode]
+    ways = (
+        f"{how} to {by.width} x {by.height} pixels",
+        f"{by.filter}{' with antialiasing' if by.is_antialiased else ''}",
+        "grey" if by.channels == 1 else "",
+        "turned upright by EXIF" if by.is_upright else "",
+        f"Pillow {plain(by.pillow, 40)}",
+    )
+    return f"Pictures: {'; '.join(filter(None, ways))}."
 
 
 def moment(utc: str) -> str:

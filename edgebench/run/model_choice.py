@@ -13,6 +13,7 @@ from edgebench.prepare.cache import Cache
 from edgebench.prepare.families import RANDOM_REASON, SIZE
 from edgebench.prepare.formats import format_of, refusal, refusal_of
 from edgebench.prepare.image_sets import (
+    grey_scene,
     load_calibration,
     load_calibration_inputs,
     refuse_overlap,
@@ -43,9 +44,19 @@ from edgebench.prepare.user_model import (
 )
 from edgebench.records.model import SHIPPED, InputChoice, ModelSource, PrepareRequest, UserModel
 from edgebench.records.target import Target
-from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, ImageSet, Json, Progress, Scene, Variant
+from edgebench.records.values import (
+    DEPTH_MULTIPLIERS,
+    PRECISIONS,
+    STRETCH,
+    ImageSet,
+    Json,
+    Progress,
+    Resize,
+    Scene,
+    Variant,
+)
 from edgebench.run.settings import RunConfig
-from edgebench.run.trials import ModelData, batches_of, default_precisions
+from edgebench.run.trials import ModelData, batches_of, default_precisions, resize_of
 
 _ONLY_FOUND = "mixed"  # a precision that a file may have and none is made at
 
@@ -83,6 +94,12 @@ def size_of(source: ModelSource) -> tuple[int, int]:
     return (picture.height, picture.width) if picture else (SIZE, SIZE)
 
 
+def channels_of(source: ModelSource) -> int:
+    """Channels of the pictures that a model takes: 3, or 1 for grey ones."""
+    picture = source.model.picture if source.model else None
+    return picture.channels if picture else 3
+
+
 def resolve_sources(
     models: Sequence[str],
     *,
@@ -94,6 +111,7 @@ def resolve_sources(
     calibration: Path | None = None,
     inputs: Path | None = None,
     label_offset: int | None = None,
+    resize: Resize = STRETCH,
 ) -> tuple[Chosen, ...]:
     """What `--model` names, in order, each read and understood; the shipped family without any.
 
@@ -110,6 +128,7 @@ def resolve_sources(
         choice: what the user said of the files' inputs.
         calibration: images for post-training quantisation.
         inputs: samples for models that take no picture; None for random ones.
+        resize: of the calibration images.
 
     Raises:
         UsageError: no such family or width, or a choice or calibration images that fit no model.
@@ -118,7 +137,16 @@ def resolve_sources(
     names = read_labels(labels) if labels else None
     chosen = tuple(
         _resolve(
-            model, widths, names, choice or InputChoice(), calibration, inputs, cache, progress, label_offset
+            model,
+            widths,
+            names,
+            choice or InputChoice(),
+            calibration,
+            inputs,
+            cache,
+            progress,
+            label_offset,
+            resize,
         )
         for model in dict.fromkeys(models or (SHIPPED.name,))
     )
@@ -214,8 +242,7 @@ def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Sc
     elif images is not None:
         golden = golden_of_images(images, f"images of {images.name}", cache)
     else:
-        size = size_of(source)
-        golden = golden_of_scene(scene or shipped_scene_for(cache, *size), *size, cache)
+        golden = golden_of_scene(scene or _shipped_scene(source, cache), *size_of(source), cache)
     return replace(chosen, source=replace(source, golden=golden))
 
 
@@ -246,13 +273,14 @@ def _resolve(
     cache: Cache,
     progress: Progress,
     label_offset: int | None,
+    resize: Resize,
 ) -> Chosen:
     path = Path(model)
     if _is_family(model):
-        return _family(model, widths, calibration, cache)
+        return _family(model, widths, calibration, cache, resize)
     progress(f"reading {path.name}")
     if path.suffix.lower() == ".npz":
-        source = source_from_weights(path, cache, calibration=calibration)
+        source = source_from_weights(path, cache, calibration=calibration, resize=resize)
         if names is not None and len(names) != len(source.class_names or ()):
             raise InputError(
                 f"the labels are {len(names)} and {path.name} has {len(source.class_names or ())} classes",
@@ -272,7 +300,8 @@ def _resolve(
     source = replace(source, class_names=names if known.scores is not None else None)
     require_labels_fit(source)
     size = (known.picture.height, known.picture.width)
-    images = load_calibration(calibration, cache, size) if calibration else None
+    channels = known.picture.channels
+    images = load_calibration(calibration, cache, size, resize, channels) if calibration else None
     return Chosen(replace(source, calibration=images), (None,))
 
 
@@ -311,7 +340,9 @@ def _fed_zeros(model: UserModel, states: Sequence[str]) -> UserModel:
     return replace(model, assumed=(*model.assumed, note)) if states else model
 
 
-def _family(name: str, widths: Sequence[float], calibration: Path | None, cache: Cache) -> Chosen:
+def _family(
+    name: str, widths: Sequence[float], calibration: Path | None, cache: Cache, resize: Resize
+) -> Chosen:
     family = catalogue.spec(name)
     if widths:
         taken: tuple[float | None, ...] = tuple(dict.fromkeys(family.width(width) for width in widths))
@@ -319,7 +350,7 @@ def _family(name: str, widths: Sequence[float], calibration: Path | None, cache:
         taken = DEPTH_MULTIPLIERS if name == SHIPPED.name else (family.default_width,)
     source = SHIPPED if name == SHIPPED.name else ModelSource(name=name)
     if calibration is not None and source is not SHIPPED:
-        source = replace(source, calibration=load_calibration(calibration, cache))
+        source = replace(source, calibration=load_calibration(calibration, cache, resize=resize))
     return Chosen(source, taken)
 
 
@@ -461,13 +492,19 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
 def _scene(source: ModelSource, config: RunConfig, cache: Cache) -> Scene:
     height, width = size_of(source)
     if not (config.scene or config.whole or config.patch or config.stride):
-        return shipped_scene_for(cache, height, width)
+        return _shipped_scene(source, cache)
     scene = load_scene(config.scene, cache, 1) if config.scene else shipped_scene(cache)
+    scene = grey_scene(scene, cache) if channels_of(source) == 1 else scene
     if config.whole:
         return cut(scene, scene.height, scene.width)
     if config.patch is not None:
         width, height = config.patch
     return cut(scene, height, width, config.stride)
+
+
+def _shipped_scene(source: ModelSource, cache: Cache) -> Scene:
+    scene = shipped_scene_for(cache, *size_of(source))
+    return grey_scene(scene, cache) if channels_of(source) == 1 else scene
 
 
 def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet | None, str]:
@@ -476,14 +513,14 @@ def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet |
     if chosen.random:
         return None, RANDOM_REASON
     if config.images is not None:
-        images = load_images(config.images, cache, size)
+        images = load_images(config.images, cache, size, resize_of(config), channels_of(source))
         names = source.class_names or (CLASS_NAMES if source.kind == "family" else None)
         scores = source.model.scores if source.model else len(names or ())
         if scores is not None:
             images = matched(images, names, scores, config.label_offset, source.name)
         return images, ""
-    is_of_shipped_classes = set(CLASS_NAMES) <= set(source.class_names or ()) and size == (SIZE, SIZE)
-    if source == SHIPPED or is_of_shipped_classes:
+    has_shipped_size = (*size, channels_of(source)) == (SIZE, SIZE, 3)
+    if source == SHIPPED or (has_shipped_size and set(CLASS_NAMES) <= set(source.class_names or ())):
         return shipped_images(cache, "test"), ""
     return None, "no images were given (--images)"
 

@@ -43,6 +43,7 @@ from edgebench.run.trials import (
     passes_of,
     patches_of,
     require_patches_taken,
+    resize_of,
 )
 
 
@@ -101,6 +102,7 @@ def build(
     backends, targets = choose(config, declared)
     require_meters_of_their_own(targets)
     require_patches_taken(config, backends.values())
+    resize_of(config)
     sharings = sharings_of(config, backends, targets)
     for target in targets:
         batches_of(backends[target.device], config.batch)  # before anything is read
@@ -228,9 +230,11 @@ def _chosen(
             mean=config.input_mean,
             shapes=config.input_shape,
             keep_state=config.keep_state,
+            takes_grey=config.images is not None and config.inputs is None,
         ),
         calibration=config.calibration,
         inputs=config.inputs,
+        resize=resize_of(config),
     )
 
 
@@ -239,7 +243,9 @@ def _own_pictures(
 ) -> dict[str, Pictures]:
     """By target, the pictures of those that bring their own; what the run names beats them."""
     scene = load_scene(config.scene, cache) if config.scene and targets else None
-    images = load_images(config.images, cache) if config.images and targets else None
+    images = (
+        load_images(config.images, cache, resize=resize_of(config)) if config.images and targets else None
+    )
     if scene is not None and images is not None:
         return {target.name: Pictures(scene, images) for target in targets}
     pictures = {target.name: backends[target.device].pictures(target.options, cache) for target in targets}
@@ -263,4 +269,6 @@ def _pictures(
     if candidates:
         return candidates[0].scene, candidates[0].images
     scene = load_scene(config.scene, cache) if config.scene else shipped_scene(cache)
-    return scene, load_images(config.images, cache) if config.images else shipped_images(cache, "test")
+    if config.images:
+        return scene, load_images(config.images, cache, resize=resize_of(config))
+    return scene, shipped_images(cache, "test")

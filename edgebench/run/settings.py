@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
+from edgebench.records.values import ResizeMode
 from edgebench.run import setting as setting_values
 from edgebench.run.setting import (
     DeclaredSetting,
@@ -325,6 +326,26 @@ class RunConfig:
             "Pictures for accuracy: a folder per class, a CSV of paths and labels, or an unlabelled folder.",
             "DIR|CSV",
             "the shipped test set",
+        ),
+    ] = None
+    resize: Annotated[
+        ResizeMode,
+        Setting(
+            PICTURES,
+            "How --images and --calibration reach the input's size: stretch both sides; crop the middle, as "
+            "PyTorch and MLPerf do; pad with black.",
+            "MODE",
+            "stretch",
+        ),
+    ] = "stretch"
+    crop_share: Annotated[
+        Annotated[float, Bounds(gt=0, le=1)] | None,
+        Setting(
+            PICTURES,
+            "Share of the shorter side that --resize crop keeps.",
+            "SHARE",
+            "0.875",
+            read=setting_values.share,
         ),
     ] = None
     accuracy_images: Annotated[

@@ -16,7 +16,16 @@ from edgebench.prepare.image_sets import subset
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
 from edgebench.records.session import Pace, Share
 from edgebench.records.target import Target
-from edgebench.records.values import DEPTH_MULTIPLIERS, PRECISIONS, ImageSet, Json, Scene, Variant
+from edgebench.records.values import (
+    DEPTH_MULTIPLIERS,
+    PRECISIONS,
+    STRETCH,
+    ImageSet,
+    Json,
+    Resize,
+    Scene,
+    Variant,
+)
 from edgebench.run.meters import meters_of
 from edgebench.run.settings import RunConfig
 from edgebench.run.sharing import Sharing
@@ -76,6 +85,33 @@ def images_of(config: RunConfig, backend: Backend, images: ImageSet | None, cach
     if images is None or wanted is None:
         return images
     return subset(images, wanted, config.seed, cache)
+
+
+CROP_SHARE = 0.875
+"""Share of a crop where none is named: 224 of 256 pixels, as for most published accuracies on ImageNet."""
+
+
+def resize_of(config: RunConfig) -> Resize:
+    """The way in which the user's pictures are resized.
+
+    Raises UsageError for a choice that no picture is read with.
+    """
+    if config.resize == "stretch" and config.crop_share is None:
+        return STRETCH
+    if config.images is None and config.calibration is None:
+        raise UsageError(
+            "--resize and --crop-share are for pictures of yours",
+            why="neither --images nor --calibration names any",
+            fix="add --images DIR, or leave them out",
+        )
+    if config.resize != "crop" and config.crop_share is not None:
+        raise UsageError(
+            "--crop-share is for --resize crop",
+            why=f"--resize {config.resize} cuts nothing off",
+            fix="add --resize crop, or leave it out",
+        )
+    share = config.crop_share or CROP_SHARE
+    return Resize(config.resize, share if config.resize == "crop" else None)
 
 
 def images_note(config: RunConfig, images: ImageSet | None) -> str:
@@ -339,6 +375,11 @@ def _inputs(
         **(
             {"labels": [images.labels_by, images.label_offset, images.labels]}
             if images and images.labels_by
+            else {}
+        ),
+        **(
+            {"resize": [images.reading.mode, images.reading.crop_share]}
+            if images and images.reading and images.reading.mode != "stretch"
             else {}
         ),
         "target": {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.agent.pixels import preprocessing, resizing, table_for, windows
+from edgebench.agent.pixels import channels_of, preprocessing, resizing, table_for, windows
 
 
 def spec(dtype, scale=None, zero_point=None, layout="NHWC", divisor=127.5, offset=-1.0):
@@ -112,9 +112,23 @@ def test_resizing_takes_the_nearest_pixel_as_pillow_does(patches, size):
     from PIL import Image
 
     place = np.zeros((*size, 3), np.uint8)
-    resizing((16, 16), size)(place, patches[1])
+    resizing((16, 16, 3), size)(place, patches[1])
     expected = Image.fromarray(patches[1]).resize(size[::-1], Image.Resampling.NEAREST)
     np.testing.assert_array_equal(place, np.asarray(expected))
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_grey_patches_have_one_channel(patches, layout):
+    grey = np.ascontiguousarray(patches[..., :1])
+    place = np.zeros((2, 8, 1), np.uint8)
+    resizing((16, 16, 1), (2, 8))(place, grey[0])
+    np.testing.assert_array_equal(place, grey[0, 4::8, 1::2])
+    own = {**spec("int8", 0.5, 3, layout), "divisors": (2.0,), "offsets": (-4.0,)}
+    assert channels_of(own) == 1 and channels_of(spec("int8")) == 3
+    target = np.empty((2, 16, 16, 1) if layout == "NHWC" else (2, 1, 16, 16), np.int8)
+    preprocessing(own, grey, target)()
+    due = np.minimum(grey.astype(np.int16) - 5, 127)  # (p / 2 - 4) / 0.5 + 3
+    np.testing.assert_array_equal(target.reshape(due.shape), due)
 
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])

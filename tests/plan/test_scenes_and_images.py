@@ -10,6 +10,7 @@ from PIL import Image
 
 from edgebench.errors import InputError, UsageError
 from edgebench.prepare.cache import Cache
+from edgebench.records.model import InputChoice
 from edgebench.run.config import run_config
 from edgebench.run.model_choice import gather, notes_of, resolve_sources
 from edgebench.run.planner import build
@@ -24,13 +25,16 @@ def scene(tmp_path: Path) -> Path:
     return tmp_path / "scene.png"
 
 
-def material(cache: Cache, *models: Path | str, **settings: Any) -> tuple[ModelData, ...]:
+def material(
+    cache: Cache, *models: Path | str, choice: InputChoice | None = None, **settings: Any
+) -> tuple[ModelData, ...]:
     config = run_config({"model": tuple(str(model) for model in models), **settings})
     chosen = resolve_sources(
         config.model,
         cache=cache,
         progress=lambda _: None,
         labels=config.labels,
+        choice=choice,
         calibration=config.calibration,
         inputs=config.inputs,
     )
@@ -159,6 +163,79 @@ def test_accuracy_on_some_images_of_the_users(
     assert tested.name.startswith(f"{whole.images.name} (") and len(np.load(tested.path)) == tested.n
     # The artifact with its golden patches is the same; what accuracy is taken on is not.
     assert trial.inputs["artifact"] == of_all.inputs["artifact"] and trial.key != of_all.key
+
+
+def test_the_way_of_resizing_is_in_the_key_and_the_calibration_has_the_same(
+    user_models: Path, session_cache: Cache, scene: Path, tmp_path: Path
+):
+    side = round(SIDE / 0.875)
+    settings = {
+        "device": ("cpu",),
+        "model": (str(user_models / "tower.keras"),),
+        "precision": ("int8",),
+        "scene": scene,
+        "images": make_pictures(tmp_path / "test", seed=1, size=(side, side + 10)),
+        "calibration": make_pictures(tmp_path / "calibration", seed=2, size=(side, side + 10)),
+        "no_meter": True,
+    }
+    [stretched], [cropped], [closer] = (
+        build(run_config({**settings, **resize}), session_cache, lambda _: None).plan.trials
+        for resize in ({}, {"resize": "crop"}, {"resize": "crop", "crop_share": "100%"})
+    )
+    assert len({trial.key for trial in (stretched, cropped, closer)}) == 3
+    assert "resize" not in stretched.inputs
+    assert cropped.inputs["resize"] == ["crop", 0.875] and closer.inputs["resize"] == ["crop", 1.0]
+    calibration = cropped.request.source.calibration
+    assert calibration is not None
+    whole = np.asarray(Image.open(sorted((tmp_path / "calibration" / "cat").iterdir())[0]).convert("RGB"))
+    top, left = round((side - SIDE) / 2), round((side + 10 - SIDE) / 2)
+    first = np.load(calibration.path)[0]
+    np.testing.assert_array_equal(first, whole[top : top + SIDE, left : left + SIDE])
+
+
+def test_a_model_of_one_channel_has_grey_pictures(user_models: Path, session_cache: Cache, tmp_path: Path):
+    # Luma of ITU-R BT.601 as Pillow has it: 0.299 R + 0.587 G + 0.114 B.
+    pixels = np.zeros((SIDE, 2 * SIDE, 3), np.uint8)
+    pixels[:, :SIDE, 0], pixels[:, SIDE:, 1] = 255, 255
+    Image.fromarray(pixels).save(tmp_path / "scene.png")
+    for name, colour in (("cat", (255, 0, 0)), ("dog", (0, 255, 0)), ("eel", (0, 0, 255))):
+        for folder, size in (("test", (50, 40)), ("calibration", (20, 20))):
+            (tmp_path / folder / name).mkdir(parents=True)
+            Image.new("RGB", size, colour).save(tmp_path / folder / name / "0.png")
+    (pictures,) = material(
+        session_cache,
+        user_models / "grey.tflite",
+        choice=InputChoice(takes_grey=True),
+        scene=tmp_path / "scene.png",
+        images=tmp_path / "test",
+    )
+    assert pictures.images is not None and pictures.images.reading is not None
+    assert pictures.images.reading.channels == 1
+    held = np.load(pictures.images.path)
+    assert held.shape == (3, SIDE, SIDE, 1)
+    assert held[:, 9, 9, 0].tolist() == [76, 150, 29]
+    scene = np.load(pictures.scene.path)
+    assert scene.shape == (SIDE, 2 * SIDE, 1) and scene[0, [0, -1], 0].tolist() == [76, 150]
+    assert (pictures.scene.channels, pictures.scene.patches) == (1, 2)
+    assert pictures.source.golden is not None
+    assert np.load(pictures.source.golden.path).shape == (3, SIDE, SIDE, 1)
+    (samples,) = material(session_cache, user_models / "grey.tflite")
+    assert samples.scene.kind == "samples"
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"resize": "pad"}, "--images"),
+        ({"crop_share": 0.9}, "--images"),
+        ({"images": "test", "crop_share": 0.9}, "--resize crop"),
+        ({"images": "test", "resize": "pad", "crop_share": 0.9}, "--resize crop"),
+    ],
+)
+def test_a_way_of_resizing_without_use_is_refused(session_cache: Cache, settings: dict[str, Any], word: str):
+    with pytest.raises(UsageError) as caught:
+        build(run_config({"device": ("cpu",), **settings}), session_cache, lambda _: None)
+    assert word in caught.value.fix
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,19 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from edgebench.judge.profile import load_profile
+from edgebench.records.stored import ImagesRecord
+from edgebench.records.values import PictureReading
 from edgebench.report import words
 from edgebench.report.listings import devices
+from edgebench.report.markdown import export_markdown
+from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
 from tests.report import samples
 
@@ -207,3 +212,31 @@ def test_a_mark_stands_in_the_name_of_its_trial_alone() -> None:
     plain, marked = samples.summary(0.25), samples.summary(0.5, mark="on the CPU")
     names = words.labels([plain, marked])
     assert names == {plain.key: "0.25 int8", marked.key: "0.5 int8 on the CPU"}
+
+
+@pytest.mark.parametrize(
+    ("reading", "sentence"),
+    [
+        (None, ""),
+        (
+            PictureReading("crop", 0.875, 224, 192, pillow="11.3.0"),
+            "Pictures: cropped (share 87.5 %) to 192 x 224 pixels; bilinear with antialiasing; turned "
+            "upright by EXIF; Pillow 11.3.0.",
+        ),
+        (
+            PictureReading("pad", None, 96, 96, 1, pillow="11.3.0"),
+            "Pictures: padded with black to 96 x 96 pixels; bilinear with antialiasing; grey; turned "
+            "upright by EXIF; Pillow 11.3.0.",
+        ),
+    ],
+)
+def test_the_reading_of_pictures_stands_at_the_accuracy(
+    reading: PictureReading | None, sentence: str
+) -> None:
+    images = ImagesRecord(name="set", sha256="ab" * 32, n=9, labelled=True, reading=reading)
+    assert words.reading(images) == sentence
+    record = samples.RECORD.model_copy(update={"images": images})
+    results = StoredResults(Path("results/made"), record)
+    text = export_markdown(samples.judged(samples.nine(), [], results))
+    accuracy = text.partition("Accuracy\n")[2].partition("\n#")[0]
+    assert "Measured on set" in accuracy and ("Pillow 11.3.0" in accuracy) == bool(sentence)

@@ -65,6 +65,23 @@ def test_models_of_the_user_stand_side_by_side(walked: tuple[Place, Done]):
     )
 
 
+def test_a_model_of_one_channel_sees_grey_pictures(mine: Place):
+    done = mine.run(
+        "run", "--device", "cpu", "--model", "grey.keras", "--precision", "fp32", "--images", "test",
+        "--labels", "labels.txt", "--resize", "crop", "--name", "grey", *QUICK,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "100 (70 to 100)" in done.stdout  # 9 of 9, which red alone does not tell apart
+    results = edgebench.load(mine.folder / "results" / "grey")
+    [trial] = results.experiment.trials
+    scene, images = results.experiment.scene_of(trial), results.experiment.images_of(trial)
+    assert scene.image_bytes == scene.height * scene.width
+    assert images is not None and images.reading is not None
+    assert (images.reading.mode, images.reading.channels) == ("crop", 1)
+    page = (mine.folder / "results" / "grey" / "report.html").read_text()
+    assert "cropped (share 87.5 %) to 32 x 32 pixels" in page
+
+
 def test_every_export_shows_them(walked: tuple[Place, Done]):
     place, _ = walked
     done = place.run("show", "mine", "--json")

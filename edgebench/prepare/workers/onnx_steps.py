@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgebench.agent.pixels import channels_of
 from edgebench.errors import InputError, UnavailableError, UnsupportedError
 from edgebench.prepare.workers import checking as agreement
 from edgebench.prepare.workers import onnx_graph as graph
@@ -169,8 +170,8 @@ def _shapes(job: Job, spec: Mapping[str, Any] | None) -> list[list[int]]:
     """The inputs' shapes, of a picture in the layout of `spec`."""
     if spec is None:
         return [list(shape) for shape in job["shapes"]]
-    batch, sides = job["shapes"][0][0], [spec["height"], spec["width"]]
-    return [[batch, *sides, 3] if spec["layout"] == "NHWC" else [batch, 3, *sides]]
+    batch, sides, channels = job["shapes"][0][0], [spec["height"], spec["width"]], channels_of(dict(spec))
+    return [[batch, *sides, channels] if spec["layout"] == "NHWC" else [batch, channels, *sides]]
 
 
 def _note(

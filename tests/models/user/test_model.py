@@ -69,6 +69,36 @@ def test_where_either_axis_could_be_the_channels_the_layout_decides():
         assert (picture.height, picture.width) == size
 
 
+@pytest.mark.parametrize(
+    ("shape", "choice", "layout", "size"),
+    [
+        ((1, 96, 64, 1), InputChoice(takes_grey=True), "NHWC", (96, 64)),
+        ((1, 1, 96, 64), InputChoice(takes_grey=True), "NCHW", (96, 64)),
+        ((1, 1, 96, 1), InputChoice(layout="NCHW"), "NCHW", (96, 1)),
+        ((1, 49, 10, 1), InputChoice(layout="NHWC"), "NHWC", (49, 10)),
+    ],
+)
+def test_one_channel_is_a_grey_picture_where_pictures_or_a_layout_are_given(shape, choice, layout, size):
+    assert known(tensor(*shape)).picture is None
+    model = known(tensor(*shape), choice=choice)
+    picture = model.picture
+    assert picture is not None and picture.channels == 1
+    assert (picture.layout, picture.height, picture.width) == (layout, *size)
+    assert model.inputs[0].shape == shape
+    spec = input_spec(ModelSource(model=model), "float32")
+    assert (spec.channels, spec.divisors, spec.offsets) == (1, (127.5,), (-1.0,))
+
+
+def test_three_channels_come_before_one():
+    picture = known(tensor(1, 3, 96, 1), choice=InputChoice(takes_grey=True)).picture
+    assert picture is not None and (picture.layout, picture.channels) == ("NCHW", 3)
+
+
+def test_a_grey_picture_has_one_scale():
+    with pytest.raises(UsageError, match="3 numbers"):
+        known(tensor(1, 9, 9, 1), choice=InputChoice(scale=(1.0, 2.0, 3.0), takes_grey=True))
+
+
 def test_a_normalisation_that_nothing_tells_is_assumed():
     model = known(tensor(1, 8, 8, 3))
     assert model.picture is not None
