@@ -13,7 +13,8 @@ from edgebench import registry
 from edgebench.errors import UnavailableError
 from edgebench.prepare.cache import Cache, sha256_file
 from edgebench.prepare.image_sets import images_identity, shipped_images, shipped_scene, shipped_scene_for
-from edgebench.prepare.images import load_images, new_array
+from edgebench.prepare.image_reading import new_array
+from edgebench.prepare.images import load_images
 from edgebench.prepare.landcover import ASSETS, CLASS_NAMES, Earth, render_patch, shipped_draws
 
 # By its entry point, as the harness finds it: no checker follows the folder that it is installed from.
