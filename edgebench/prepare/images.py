@@ -198,18 +198,19 @@ def _not_read(name: str) -> str:
 def _notes(name: str, listed: Listed, read: ReadPictures) -> Iterator[str]:
     """What a user should know of the pictures of a set, a line for each kind."""
     labels: defaultdict[str, set[int]] = defaultdict(set)
-    for content, label in zip(read.contents, listed.labels or (), strict=False):
-        labels[content].add(label)
-    ambiguous = [row for row, content in enumerate(read.contents) if len(labels.get(content, ())) > 1]
-    for rows, text in (
+    rows = [row for row in range(len(listed.files)) if row not in read.unreadable]
+    for row in rows if listed.labels else ():
+        labels[read.contents[row]].add(listed.labels[row])
+    ambiguous = [row for row in rows if len(labels[read.contents[row]]) > 1]
+    for noted, text in (
         (sorted(read.unreadable), "cannot be read and are left out"),
         (ambiguous, "have the content of another one with another label"),
         (read.first_frames, "are the first of several frames or pages, and the others are not read"),
         (read.transparent, "had transparency, which is dropped"),
     ):
-        if rows:
-            names = first_few([listed.names[row] for row in rows], 3)
-            yield f"{name}: {len(rows)} of {len(listed.files)} pictures {text}: {names}"
+        if noted:
+            names = first_few([listed.names[row] for row in noted], 3)
+            yield f"{name}: {len(noted)} of {len(listed.files)} pictures {text}: {names}"
     yield from _darkness(name, read.file.path)
 
 
