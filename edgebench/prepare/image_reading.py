@@ -6,12 +6,12 @@ that files which have not changed are not opened again.
 
 from __future__ import annotations
 
-import errno
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -150,31 +150,25 @@ class _Reader:
         scratch: Path,
         report: Callable[[int, int], None],
     ) -> dict[PictureReading, CachedFile]:
-        kept = {}
         paths = {reading: scratch / f"{number}.npy" for number, reading in enumerate(readings)}
-        arrays = {reading: new_array(path, _shape(len(part), reading)) for reading, path in paths.items()}
         note: dict[str, list[Any]] = {"unreadable": [], "first_frames": [], "transparent": []}
         read = pool.map(partial(_read_file, readings=readings), (self._listed.files[place] for place in part))
-        n_read = 0
-        for row, (place, picture) in enumerate(zip(part, read, strict=True)):
-            self._contents[place] = picture.sha256
-            self._hashes.note(self._listed.files[place], picture)
-            if picture.fault is not None:
-                note["unreadable"].append([row, *picture.fault])
-            else:
-                for reading, pixels in zip(readings, picture.pixels, strict=True):
-                    arrays[reading][n_read] = pixels
-                n_read += 1
-                note["first_frames"] += [row] * picture.has_more_frames
-                note["transparent"] += [row] * picture.had_transparency
-            report(place + 1, len(self._contents))
-        for reading, array in arrays.items():
-            array.flush()
-            if n_read < len(part):
-                paths[reading] = paths[reading].with_suffix(".cut.npy")
-                np.save(paths[reading], array[:n_read])
-            kept[reading] = self._store(part, reading, paths[reading], note)
-        return kept
+        with ExitStack() as files:
+            adding = [
+                files.enter_context(new_pictures(path, _shape(reading))) for reading, path in paths.items()
+            ]
+            for row, (place, picture) in enumerate(zip(part, read, strict=True)):
+                self._contents[place] = picture.sha256
+                self._hashes.note(self._listed.files[place], picture)
+                if picture.fault is not None:
+                    note["unreadable"].append([row, *picture.fault])
+                else:
+                    for add, pixels in zip(adding, picture.pixels, strict=True):
+                        add(pixels)
+                    note["first_frames"] += [row] * picture.has_more_frames
+                    note["transparent"] += [row] * picture.had_transparency
+                report(place + 1, len(self._contents))
+        return {reading: self._store(part, reading, path, note) for reading, path in paths.items()}
 
     def _joined(
         self, reading: PictureReading, parts: Sequence[range], files: Sequence[CachedFile], scratch: Path
@@ -185,14 +179,8 @@ class _Reader:
             note["unreadable"] += [[part.start + row, *fault] for row, *fault in file.note["unreadable"]]
             for name in ("first_frames", "transparent"):
                 note[name] += [part.start + row for row in file.note[name]]
-        n_read = len(self._contents) - len(note["unreadable"])
         path = scratch / "joined.npy"
-        joined, row = new_array(path, _shape(n_read, reading)), 0
-        for file in files:
-            pixels = np.load(file.path, mmap_mode="r")
-            joined[row : row + len(pixels)] = pixels
-            row += len(pixels)
-        joined.flush()
+        write_images(path, _shape(reading), (np.load(file.path, mmap_mode="r") for file in files))
         return self._store(range(len(self._contents)), reading, path, note)
 
     def _kept(self, part: range, readings: Sequence[PictureReading]) -> dict[PictureReading, CachedFile]:
@@ -217,8 +205,8 @@ class _Reader:
         return {reading: ReadPictures.kept(file, contents) for reading, file in files.items()}
 
 
-def _shape(n: int, reading: PictureReading) -> tuple[int, ...]:
-    return n, reading.height, reading.width, reading.channels
+def _shape(reading: PictureReading) -> tuple[int, ...]:
+    return reading.height, reading.width, reading.channels
 
 
 @dataclass(frozen=True)
@@ -309,26 +297,33 @@ def _state_of(path: Path) -> list[int]:
 # Arrays of pictures on disk.
 
 
-def write_images(file: Path, shape: tuple[int, ...], images: Iterable[Pixels]) -> None:
-    """Write images one by one as a new .npy of uint8; OSError where the disk has no space for it."""
-    mapped = new_array(file, shape)
-    for index, pixels in enumerate(images):
-        mapped[index] = pixels
-    mapped.flush()
+@contextmanager
+def new_pictures(file: Path, shape: tuple[int, ...]) -> Iterator[Callable[[Pixels], None]]:
+    """Open a new .npy of uint8 [n, *shape]; yields the function that adds one picture, or several.
 
-
-def new_array(file: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], np.dtype[np.uint8]]:
-    """A new .npy of uint8, mapped for writing; OSError where the disk has no space for it.
-
-    Space is reserved before a page is written: on a disk that fills up meanwhile the system would kill the
+    OSError where the disk has no space. Written and not mapped: on a full disk the system would kill the
     process (SIGBUS) instead of refusing.
     """
-    mapped = np.lib.format.open_memmap(file, mode="w+", dtype=np.uint8, shape=shape)
-    if hasattr(os, "posix_fallocate"):
-        with file.open("r+b") as opened:
-            try:
-                os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
-            except OSError as error:
-                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # the file system has no such call
-                    raise
-    return mapped
+    n_bytes = 0
+
+    def add(pixels: Pixels) -> None:
+        nonlocal n_bytes
+        n_bytes += opened.write(np.ascontiguousarray(pixels).data)
+
+    def write_header() -> None:
+        n = n_bytes // math.prod(shape)
+        header = {"descr": "|u1", "fortran_order": False, "shape": (n, *shape)}
+        opened.seek(0)
+        np.lib.format.write_array_header_1_0(opened, header)
+
+    with file.open("wb") as opened:
+        write_header()  # as long as the last one, whatever the number
+        yield add
+        write_header()
+
+
+def write_images(file: Path, shape: tuple[int, ...], images: Iterable[Pixels]) -> None:
+    """Write images one by one as a new .npy of uint8 [n, *shape]; OSError where the disk has no space."""
+    with new_pictures(file, shape) as add:
+        for pixels in images:
+            add(pixels)

@@ -103,7 +103,7 @@ def shipped_images(cache: Cache, split: Split) -> ImageSet:
         earth = Earth.load(ASSETS)
         with ThreadPoolExecutor(_THREADS) as pool:
             rendered = pool.map(lambda index: render_patch(earth, draws, index), range(len(draws)))
-            write_images(file, (len(draws), PATCH, PATCH, 3), rendered)
+            write_images(file, (PATCH, PATCH, 3), rendered)
 
     cached = obtain(cache, "images", images_identity(split), ".npy", write)
     return ImageSet(
@@ -173,7 +173,7 @@ def _chosen(images: ImageSet, indices: Sequence[int], recipe: Mapping[str, Any],
 
     def write(file: Path) -> None:
         pixels = np.load(images.path, mmap_mode="r")
-        write_images(file, (len(indices), *pixels.shape[1:]), (pixels[index] for index in indices))
+        write_images(file, pixels.shape[1:], (pixels[index] for index in indices))
 
     cached = obtain(cache, "images", canonical_hash(recipe), ".npy", write)
     return replace(rows, path=cached.path, sha256=cached.sha256)
