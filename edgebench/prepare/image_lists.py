@@ -50,8 +50,8 @@ class Listed:
     def at(self, places: Sequence[int]) -> Listed:
         """Return the listing of some of the files."""
         labels = None if self.labels is None else tuple(self.labels[place] for place in places)
-        files, names = (tuple(items[place] for place in places) for items in (self.files, self.names))
-        return replace(self, files=files, names=names, labels=labels)
+        files = tuple(self.files[place] for place in places)
+        return replace(self, files=files, names=tuple(self.names[place] for place in places), labels=labels)
 
 
 def list_files(path: Path) -> Listed:

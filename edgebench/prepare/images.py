@@ -199,8 +199,9 @@ def _notes(name: str, listed: Listed, read: ReadPictures) -> Iterator[str]:
     """What a user should know of the pictures of a set, a line for each kind."""
     labels: defaultdict[str, set[int]] = defaultdict(set)
     rows = [row for row in range(len(listed.files)) if row not in read.unreadable]
-    for row in rows if listed.labels else ():
-        labels[read.contents[row]].add(listed.labels[row])
+    if listed.labels is not None:
+        for row in rows:
+            labels[read.contents[row]].add(listed.labels[row])
     ambiguous = [row for row in rows if len(labels[read.contents[row]]) > 1]
     for noted, text in (
         (sorted(read.unreadable), "cannot be read and are left out"),

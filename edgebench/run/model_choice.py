@@ -495,10 +495,8 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache, own: ImageSet | N
     if is_of_numbers and config.images and scores and not source.class_names:
         source = replace(source, class_names=tuple(map(str, range(scores))))  # labels are class numbers
         chosen = replace(chosen, source=source)
-    calibration = source.calibration
-    is_known = images is not None and images.is_read and calibration is not None and calibration.is_read
-    if is_known and config.images is not None:
-        refuse_overlap(calibration, images)
+    if images is not None and source.calibration is not None and own is not None:
+        refuse_overlap(source.calibration, images)
     return ModelData(with_golden(chosen, cache, images, scene).source, scene, images, reason)
 
 

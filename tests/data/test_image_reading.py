@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from edgebench.errors import InputError
+from edgebench.files import read_regular
 from edgebench.prepare import image_reading
 from edgebench.prepare import images as sets
 from edgebench.prepare.cache import Cache
@@ -49,11 +50,10 @@ def folder(tmp_path: Path) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the picture files that are opened."""
     names: list[str] = []
-    read = image_reading.read_regular
 
     def noted(path: Path, most_bytes: int) -> bytes:
         names.append(f"{path.parent.name}/{path.name}")
-        return read(path, most_bytes)
+        return read_regular(path, most_bytes)
 
     monkeypatch.setattr(image_reading, "read_regular", noted)
     return names

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from edgebench.errors import InputError, UsageError
+from edgebench.files import read_regular
 from edgebench.prepare import image_reading
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import InputChoice
@@ -167,10 +168,12 @@ def test_accuracy_on_some_images_of_the_users(
 def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the picture files that are opened from now on."""
     names: list[str] = []
-    read = image_reading.read_regular
-    monkeypatch.setattr(
-        image_reading, "read_regular", lambda path, most: names.append(path.name) or read(path, most)
-    )
+
+    def noted(path: Path, most_bytes: int) -> bytes:
+        names.append(path.name)
+        return read_regular(path, most_bytes)
+
+    monkeypatch.setattr(image_reading, "read_regular", noted)
     return names
 
 
