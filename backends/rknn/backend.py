@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -22,7 +22,7 @@ from edgebench.prepare.onnx import packages_finding
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 
-from .chain import FIX, PYTHON, RknnChain, toolkit
+from .chain import FIX, PRECISION_REASONS, PYTHON, TOOLKIT, RknnChain, toolkit
 
 RUNTIME = "librknnrt.so"
 INSTALL = (
@@ -74,9 +74,7 @@ class RknnBackend(PreparedByChain, AgentBackend):
     name = "rknn"
     description = "Rockchip's neural units (RK3588, 3576, 3568, 3566, 3562), by rknnlite"
     precisions = ("fp16", "int8")
-    precision_reasons: ClassVar[Mapping[str, str]] = {
-        "fp32": "the neural unit computes in fp16 and int8: ask for --precision fp16"
-    }
+    precision_reasons = PRECISION_REASONS
     most_batch = 1
     options_model = RknnOptions
     chain = RknnChain()
@@ -90,7 +88,7 @@ class RknnBackend(PreparedByChain, AgentBackend):
         """Finding about rknnlite; of the simulator about the toolkit."""
         if not target.options.get("simulator"):
             return super().runtime_finding(facts, target)
-        finding = package_finding(BoardFacts.of(facts), ("rknn-toolkit2",))
+        finding = package_finding(BoardFacts.of(facts), (TOOLKIT,))
         return replace(finding, fix=FIX) if finding.level == "error" else finding
 
     def check(self, target: Target) -> list[Finding]:
@@ -122,8 +120,8 @@ def _toolkit_finding() -> Finding:
     version = toolkit(imports=True)
     if isinstance(version, UnavailableError):
         message = f"{version.what}: {version.why}; no model can be prepared"
-        return Finding("warning", "rknn-toolkit2", message, version.fix)
-    return Finding("ok", "rknn-toolkit2", f"{version} (prepares artifacts)")
+        return Finding("warning", TOOLKIT, message, version.fix)
+    return Finding("ok", TOOLKIT, f"{version} (prepares artifacts)")
 
 
 def _library(facts: Mapping[str, Json]) -> Finding:

@@ -29,6 +29,7 @@ PYTHON = "EDGEBENCH_RKNN_PYTHON"
 TOOLKIT = "rknn-toolkit2"
 FIX = f"set ${PYTHON} to a Python with {TOOLKIT} and numpy 1: backends/rknn/README.md has the steps"
 BUILD = "build.npz"
+PRECISION_REASONS = {"fp32": "the neural unit computes in fp16 and int8: ask for --precision fp16"}
 _PROGRAM = Path(__file__).parent / "device" / "toolkit.py"
 _ASK = f"from importlib.metadata import version as v; print('{{\"version\": \"%s\"}}' % v('{TOOLKIT}'))"
 _ONNX = OnnxChain(lambda _: OnnxForm(layout="NCHW"))
@@ -68,7 +69,9 @@ class RknnChain(Chain):
     formats = OnnxChain.formats
 
     def recipe(self, request: PrepareRequest) -> Recipe:
-        """UnsupportedError for a model that is not fp32, or takes no picture of real numbers."""
+        """UnsupportedError for fp32, and for a file that is not fp32 or takes no picture of real numbers."""
+        if why := PRECISION_REASONS.get(request.variant.precision):
+            raise UnsupportedError(f"{request.variant.name} is not for the neural unit", why=why)
         subject = subject_of(request)
         if subject.precision != "fp32" or subject.spec is None or subject.spec.dtype != "float32":
             raise UnsupportedError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,19 +15,23 @@ from onnx import helper
 from PIL import Image
 
 from edgebench.errors import SessionError, UnavailableError, UnsupportedError
+from edgebench.prepare.image_sets import shipped_images
 from edgebench.prepare.workers.processes import HelperError
-from edgebench.records.model import Artifact
+from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.session import ColdFigures, SessionSettings
 from edgebench.records.target import Launch, Target
+from edgebench.records.values import Variant
 from edgebench.run.measuring.session import compare, require
 from edgebench.run.model_choice import InputChoice, requests_for, resolve_sources
+from edgebench.stats.compare import wilson
 from tests.backends.rknn import stand_in_python
 from tests.fakes import agent_backend
-from tests.link.rig import make_rig
+from tests.link.rig import make_rig, stored
 from tests.models.crafted import onnx_file
 
 backend: Any = agent_backend("rknn")
 PYTHON = "EDGEBENCH_RKNN_PYTHON"
+REAL = os.environ.get(PYTHON)
 SIDE = 32
 
 
@@ -101,7 +106,7 @@ def on_board(artifact, rig, **chosen):
 def test_a_model_is_converted_with_its_normalisation_and_calibration_images(model, session_cache, rig):
     fp16, int8 = prepared(model, session_cache, ("fp16", "int8"), soc="rk3566")
     built = [json.loads(artifact.path.read_bytes().split(b"\0")[1]) for artifact in (fp16, int8)]
-    assert [(each["soc"], each["images"]) for each in built] == [("rk3566", 0), ("rk3566", 4)]
+    assert [(file["soc"], file["images"]) for file in built] == [("rk3566", 0), ("rk3566", 4)]
     np.testing.assert_allclose(built[0]["std"], [58, 57, 57])
     np.testing.assert_allclose(built[0]["mean"], [124, 116, 104])
     assert (fp16.format, fp16.input.dtype, fp16.input.layout) == ("rknn", "uint8", "NHWC")
@@ -233,7 +238,10 @@ def test_what_the_neural_unit_does_not_take_is_refused(onnx_quarter, session_cac
         with pytest.raises(UnsupportedError, match="not taken by rknn") as caught:
             backend.prepare_inputs(request)
         assert "fp32" in caught.value.fix
-    assert backend.precisions == ("fp16", "int8")
+    [request] = requests((onnx_quarter["fp32"].path, None), session_cache, ("fp16",))
+    fp32 = replace(request, variant=replace(request.variant, precision="fp32"))
+    [refusal] = backend.prepare([fp32], session_cache, lambda _: None)
+    assert isinstance(refusal, UnsupportedError) and "--precision fp16" in refusal.why
 
 
 def test_doctor_names_toolkit_library_and_package(monkeypatch):
@@ -248,3 +256,36 @@ def test_doctor_names_toolkit_library_and_package(monkeypatch):
     assert (library.level, library.message) == ("ok", "/usr/lib/librknnrt.so")
     monkeypatch.delenv(PYTHON)
     assert backend.board_check({}, target())[-1].level == "warning"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not REAL, reason=f"{PYTHON} names no Python with rknn-toolkit2")
+def test_the_real_toolkit_converts_and_its_simulator_is_as_accurate_as_the_processor(
+    session_cache, prepared_quarter, monkeypatch
+):
+    monkeypatch.setenv(PYTHON, str(REAL))
+    converted, simulated = (
+        PrepareRequest(Variant(0.25, "int8"), 1, target(simulator=simulator).options)
+        for simulator in (False, True)
+    )
+    board, artifact = backend.prepare([converted, simulated], session_cache, lambda _: None)
+    assert board.path.read_bytes()[:4] == b"RKNN"
+    images = shipped_images(session_cache, "test")
+    patches, digest = stored(session_cache, np.load(images.path, mmap_mode="r")[::10])
+    chosen = replace(images, path=patches, sha256=digest, n=100, labels=images.labels[::10])
+    right = {}
+    for device, made, python in (
+        (backend, artifact, target(simulator=True)),
+        (agent_backend("cpu"), prepared_quarter["int8"], Target("cpu", "cpu")),
+    ):
+        options = device.options_model.model_validate(dict(python.options)).model_dump(mode="json")
+        with (
+            closing(device.open(python)) as opened,
+            opened.session(made, SessionSettings(1, options, Launch())) as session,
+        ):
+            require(compare(session.golden(), made.golden, options))
+            right[device.name] = int((session.predict(chosen).argmax(1) == np.array(chosen.labels)).sum())
+            emulated = session.facts().emulated
+        assert emulated == (device is backend)
+    low, high = wilson(right["cpu"], 100)
+    assert low <= right["rknn"] / 100 <= high
