@@ -11,7 +11,7 @@ from pydantic import Field
 
 from edgebench.agent.facts import board_facts
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError, UnavailableError
+from edgebench.errors import SessionError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.board_facts import BoardFacts
@@ -45,12 +45,11 @@ _CAUSES = (
         "name the board's processor: --set soc=rk3588, or another of `edgebench devices`",
     ),
     Cause(
-        r"failed to open rknpu module|failed to open rknn device",
-        "the neural unit cannot be opened",
+        r"(?m)^E RKNN: [^\n]+|Please download the librknnrt.so",  # whatever else they say first
+        "the neural unit cannot be used",
         "{line}",
-        "start a kernel that has the driver rknpu, as those of the boards' makers do",
+        f"use a kernel that has the driver rknpu, as those of the boards' makers do, and {INSTALL}",
     ),
-    Cause(r"Please download the librknnrt\.so", f"the board has no {RUNTIME}", "{line}", INSTALL),
 )
 
 
@@ -82,7 +81,10 @@ class RknnBackend(PreparedByChain, AgentBackend):
 
     def open(self, target: Target, *, needs_runtime: bool = True) -> AgentDevice:
         """Open the board; the simulator, with the toolkit's Python unless the target names one."""
-        return super().open(_with_toolkit(target), needs_runtime=needs_runtime)
+        if target.options.get("simulator") and target.host is None:
+            python = target.launch.python or os.environ.get(PYTHON)
+            target = replace(target, launch=replace(target.launch, python=python))
+        return super().open(target, needs_runtime=needs_runtime)
 
     def runtime_finding(self, facts: Mapping[str, Json], target: Target) -> Finding | None:
         """Finding about rknnlite; of the simulator about the toolkit."""
@@ -92,39 +94,21 @@ class RknnBackend(PreparedByChain, AgentBackend):
         return replace(finding, fix=FIX) if finding.level == "error" else finding
 
     def check(self, target: Target) -> list[Finding]:
-        """Rknnlite and its library, unless the device is emulated; what prepares; the machine's state."""
+        """Rknnlite, unless the device is emulated; what prepares; the machine's state."""
         facts = board_facts()
         is_board = not target.options.get("simulator")
         packages = [package_finding(BoardFacts.of(facts), self.board_packages)] if is_board else []
         return [*packages, *self.board_check(facts, target), packages_finding(), *board_findings(facts)]
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """The runtime's library there, unless the device is emulated, and the toolkit here."""
-        library = [] if target.options.get("simulator") else [_library(facts)]
-        return [*library, _toolkit_finding()]
+        """The toolkit here: it prepares for every board."""
+        version = toolkit(imports=True)
+        if isinstance(version, str):
+            return [Finding("ok", TOOLKIT, f"{version} (prepares artifacts)")]
+        message = f"{version.what}: {version.why}; no model can be prepared"
+        return [Finding("warning", TOOLKIT, message, version.fix)]
 
     def explain(self, error: SessionError) -> SessionError | None:
         """A library, a driver or a processor that does not fit; None for any other failure."""
         text = f"{error.stderr_tail}\n{error.why}"
         return explain_by_causes(error, _CAUSES, (text,), self.name)
-
-
-def _with_toolkit(target: Target) -> Target:
-    python = os.environ.get(PYTHON)
-    if not python or not target.options.get("simulator") or target.host or target.launch.python:
-        return target
-    return replace(target, launch=replace(target.launch, python=python))
-
-
-def _toolkit_finding() -> Finding:
-    version = toolkit(imports=True)
-    if isinstance(version, UnavailableError):
-        message = f"{version.what}: {version.why}; no model can be prepared"
-        return Finding("warning", TOOLKIT, message, version.fix)
-    return Finding("ok", TOOLKIT, f"{version} (prepares artifacts)")
-
-
-def _library(facts: Mapping[str, Json]) -> Finding:
-    if path := (BoardFacts.of(facts).libraries or {}).get(RUNTIME):
-        return Finding("ok", "librknnrt", path)
-    return Finding("warning", "librknnrt", f"the loader finds no {RUNTIME}", INSTALL)

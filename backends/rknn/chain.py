@@ -83,8 +83,7 @@ class RknnChain(Chain):
         inputs: dict[str, Any] = {
             "format": self.name,
             "recipe": RECIPE_VERSION,
-            "model": _ONNX.recipe(_fp32(request)).inputs,
-            "reference": _ONNX.recipe(request).inputs,
+            "onnx": _ONNX.recipe(request).inputs,  # with what it is made from, the fp32 .onnx
             "calibration": require_calibration(request, subject).identity if is_int8 else None,
             "tools": {},
         }
@@ -95,8 +94,8 @@ class RknnChain(Chain):
         return Recipe(self.name, {**inputs, "soc": request.options.get("soc"), "tools": tools}, ".rknn")
 
     def packages(self, request: PrepareRequest, cache: Cache | None) -> tuple[str, ...]:
-        """Return what the .onnx takes; nothing with a cache, whose .onnx may be there."""
-        return _ONNX.packages(request, None) if cache is None else ()
+        """Return what the .onnx takes."""
+        return _ONNX.packages(request, cache)
 
     def missing(self, request: PrepareRequest, cache: Cache | None = None) -> UnavailableError | None:
         """Return the lack of a package, else of the toolkit that converts."""
@@ -168,7 +167,7 @@ def _write_build(request: PrepareRequest, spec: InputSpec, path: Path, cache: Ca
     """Write what device/toolkit.py builds with: (pixel - mean) / std is pixel / divisor + offset."""
     std = np.array(spec.divisors or [spec.divisor] * 3)
     mean = -np.array(spec.offsets or [spec.offset] * 3) * std
-    images = np.zeros((0, spec.height, spec.width, 3), np.uint8)
+    images: Any = ()
     if request.variant.precision == "int8":
         images = np.load(require_calibration(request, subject_of(request)).images(cache).path)
     np.savez(path, mean=mean, std=std, images=images)

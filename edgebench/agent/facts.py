@@ -78,7 +78,7 @@ NVPMODEL_STATUS = "var/lib/nvpmodel/status"
 NVPMODEL_MODES = "etc/nvpmodel.conf"
 
 APEX = "sys/class/apex/apex_*"
-LIBRARIES = ("libedgetpu.so.1", "librknnrt.so", "libusb-1.0.so.0")
+LIBRARIES = ("libedgetpu.so.1", "libusb-1.0.so.0")
 LIBRARY_FOLDERS = ("usr/lib/*-linux-gnu*", "usr/lib", "usr/local/lib", "lib/*-linux-gnu*")
 
 Accelerator = NamedTuple(

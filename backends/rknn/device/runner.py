@@ -1,20 +1,16 @@
 """A .rknn by rknnlite, or an .onnx by the toolkit's simulator (device side, Python 3.6 syntax)."""
 
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 from ...device.score_rows import is_one_row
 from .toolkit import built, require, toolkit_version
 
 # At the top, so that the import is timed as import and not as load; a failure is load's to tell.
-_LITE: Optional[Any] = None
-_WHY_NONE = ""
 try:
     from rknnlite.api import RKNNLite
-
-    _LITE = RKNNLite
 except ImportError as missing:
-    _WHY_NONE = str(missing)
+    RKNNLite, _WHY_NONE = None, str(missing)
 
 _VERSION = r"\D{0,40}(?P<version>\d+(?:\.\d+)+)"
 _MADE_BY = rb"(?P<version>\d+(?:\.\d+)+)\(compiler version"
@@ -63,15 +59,13 @@ def load(path: str, options: Dict[str, Any]) -> Model:
 
 
 def _on_board(path: str, options: Dict[str, Any]) -> Model:
-    if _LITE is None:
+    if RKNNLite is None:
         raise ImportError("no rknnlite here ({})".format(_WHY_NONE))
-    mask = getattr(_LITE, "NPU_CORE_" + options["core_mask"].upper(), None)
-    if mask is None:
-        raise RuntimeError("this rknnlite has no core mask {}, newer ones do".format(options["core_mask"]))
+    mask = getattr(RKNNLite, "NPU_CORE_" + options["core_mask"].upper())
     with open(path, "rb") as file:
         made_by = re.search(_MADE_BY, file.read())
     toolkit = made_by and made_by.group("version").decode()
-    model = _LITE(verbose=False)
+    model = RKNNLite(verbose=False)
     require(model.load_rknn(path), "load_rknn")
     require(model.init_runtime(core_mask=mask), "init_runtime of a model by rknn-toolkit2 {}".format(toolkit))
     answer = str(model.get_sdk_version())

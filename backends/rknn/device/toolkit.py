@@ -21,8 +21,8 @@ def built(path: str, data: str, precision: str, soc: str) -> Any:
 
     Args:
         path: an fp32 .onnx whose input is [1, 3, height, width].
-        data: an .npz with `mean` and `std` [3], in pixels, and `images`, uint8 [n, height, width, 3], that
-            int8 is calibrated with.
+        data: an .npz with `mean` and `std` [3], in pixels, and `images` that int8 is calibrated with,
+            uint8 [n, height, width, 3].
         precision: fp16 or int8.
         soc: the toolkit's name of the processor, such as rk3588.
 
