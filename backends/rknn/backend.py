@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
@@ -11,7 +12,7 @@ from pydantic import Field
 
 from edgebench.agent.facts import board_facts
 from edgebench.contract import BackendOptions
-from edgebench.errors import SessionError
+from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.board_facts import BoardFacts
@@ -22,7 +23,7 @@ from edgebench.prepare.onnx import packages_finding
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 
-from .chain import FIX, PRECISION_REASONS, PYTHON, TOOLKIT, RknnChain, toolkit
+from .chain import FIX, PRECISION_REASONS, PYTHON, TOOLKIT, RknnChain, installed, toolkit
 
 RUNTIME = "librknnrt.so"
 INSTALL = (
@@ -94,21 +95,27 @@ class RknnBackend(PreparedByChain, AgentBackend):
         return replace(finding, fix=FIX) if finding.level == "error" else finding
 
     def check(self, target: Target) -> list[Finding]:
-        """Rknnlite, unless the device is emulated; what prepares; the machine's state."""
-        facts = board_facts()
-        is_board = not target.options.get("simulator")
-        packages = [package_finding(BoardFacts.of(facts), self.board_packages)] if is_board else []
-        return [*packages, *self.board_check(facts, target), packages_finding(), *board_findings(facts)]
+        """What prepares; rknnlite, unless the device is emulated; the machine's state."""
+        findings = [*self.board_check({}, target), packages_finding(), *board_findings(board_facts())]
+        if target.options.get("simulator"):
+            return findings
+        python, [package] = target.launch.python or sys.executable, self.board_packages
+        version = installed(python, package, "rknnlite.api", target.launch.env)
+        return [_finding(package, version, "error", f"{python} -m pip install {package}"), *findings]
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
         """The toolkit here: it prepares for every board."""
-        version = toolkit(imports=True)
-        if isinstance(version, str):
-            return [Finding("ok", TOOLKIT, f"{version} (prepares artifacts)")]
-        message = f"{version.what}: {version.why}; no model can be prepared"
-        return [Finding("warning", TOOLKIT, message, version.fix)]
+        return [_finding(TOOLKIT, toolkit("rknn.api"), "warning", FIX)]
 
     def explain(self, error: SessionError) -> SessionError | None:
         """A library, a driver or a processor that does not fit; None for any other failure."""
         text = f"{error.stderr_tail}\n{error.why}"
         return explain_by_causes(error, _CAUSES, (text,), self.name)
+
+
+def _finding(
+    package: str, version: str | UnavailableError, level: Literal["warning", "error"], fix: str
+) -> Finding:
+    if isinstance(version, str):
+        return Finding("ok", package, version)
+    return Finding(level, package, f"{version.what}: {version.why}", fix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,32 +29,40 @@ PYTHON = "EDGEBENCH_RKNN_PYTHON"
 TOOLKIT = "rknn-toolkit2"
 FIX = f"set ${PYTHON} to a Python with {TOOLKIT} and numpy 1: backends/rknn/README.md has the steps"
 BUILD = "build.npz"
+PIXELS = InputSpec(dtype="uint8", divisor=1, offset=0, scale=1, zero_point=0)
 PRECISION_REASONS = {"fp32": "the neural unit computes in fp16 and int8: ask for --precision fp16"}
 _PROGRAM = Path(__file__).parent / "device" / "toolkit.py"
-_ASK = f"from importlib.metadata import version as v; print('{{\"version\": \"%s\"}}' % v('{TOOLKIT}'))"
 _ONNX = OnnxChain(lambda _: OnnxForm(layout="NCHW"))
 
 
 class Installed(BaseModel):
-    """Answer of a Python that has the toolkit."""
+    """Answer of a Python that has a package."""
 
     version: str
 
 
-def toolkit(*, imports: bool = False) -> str | UnavailableError:
-    """Version of the toolkit that prepares, or why there is none; `imports`: it is imported, too."""
-    python = os.environ.get(PYTHON)
-    if not python:
-        return UnavailableError(f"{TOOLKIT} is not found", why=f"${PYTHON} is not set", fix=FIX)
-    return _version(python, f"import rknn.api; {_ASK}" if imports else _ASK)
+def installed(
+    python: str, package: str, module: str = "sys", env: Mapping[str, str] | None = None
+) -> str | UnavailableError:
+    """Version of a package for a Python that can import `module`, or why there is none."""
+    program = f"import json, {module}; from importlib.metadata import version"
+    program += f"; print(json.dumps({{'version': version({package!r})}}))"
+    try:
+        return ask_library(package, program, Installed, python, env or {}, FIX).version
+    except UnavailableError as error:
+        return error
 
 
 @lru_cache(maxsize=8)
-def _version(python: str, program: str) -> str | UnavailableError:
-    try:
-        return ask_library(TOOLKIT, program, Installed, python, {}, FIX).version
-    except UnavailableError as error:
-        return error
+def _toolkit(python: str, module: str) -> str | UnavailableError:
+    return installed(python, TOOLKIT, module)
+
+
+def toolkit(module: str = "sys") -> str | UnavailableError:
+    """Version of the toolkit that prepares, or why there is none."""
+    if python := os.environ.get(PYTHON):
+        return _toolkit(python, module)
+    return UnavailableError(f"{TOOLKIT} is not found", why=f"${PYTHON} is not set", fix=FIX)
 
 
 class RknnChain(Chain):
@@ -139,15 +147,15 @@ class RknnChain(Chain):
         is_simulated = recipe.suffix == ".npz"
         source = model if is_simulated else file
         build = Companion(path=file.path, sha256=file.sha256)
-        sides = {"height": model.input.height, "width": model.input.width}
+        height, width = model.input.height, model.input.width
         tools = {**reference.provenance["tools"], **recipe.inputs["tools"]}
         return reference.model_copy(
             update={
                 "format": model.format if is_simulated else self.name,
                 **{name: getattr(source, name) for name in ("path", "sha256", "size_bytes")},
                 "companions": {BUILD: build} if is_simulated else {},
-                "input": InputSpec(dtype="uint8", divisor=1, offset=0, scale=1, zero_point=0, **sides),
-                "input_shapes": ((1, *sides.values(), 3),),
+                "input": PIXELS.model_copy(update={"height": height, "width": width}),
+                "input_shapes": ((1, height, width, 3),),
                 "provenance": {**reference.provenance, "recipe": RECIPE_VERSION, "tools": tools},
             }
         )

@@ -97,8 +97,8 @@ class Helper:
         python: str = sys.executable,
     ) -> None:
         is_program = isinstance(module, Path)
-        self._module = module.name if is_program else module
-        self._command = [python, str(module)] if is_program else [sys.executable, "-P", "-m", module]
+        self._module = str(module)
+        self._command = [python, self._module] if is_program else [sys.executable, "-P", "-m", self._module]
         self._stderr = stderr
         self._env = {**os.environ, "TMPDIR": str(stderr.parent), **(env or {})}
         self._limit_s = limit_s

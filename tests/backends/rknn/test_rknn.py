@@ -17,12 +17,12 @@ from PIL import Image
 from edgebench.errors import SessionError, UnavailableError, UnsupportedError
 from edgebench.prepare.image_sets import shipped_images
 from edgebench.prepare.workers.processes import HelperError
-from edgebench.records.model import Artifact, PrepareRequest
+from edgebench.records.model import Artifact, InputChoice, PrepareRequest
 from edgebench.records.session import ColdFigures, SessionSettings
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import Variant
 from edgebench.run.measuring.session import compare, require
-from edgebench.run.model_choice import InputChoice, requests_for, resolve_sources
+from edgebench.run.model_choice import requests_for, resolve_sources
 from edgebench.stats.compare import wilson
 from tests.backends.rknn import stand_in_python
 from tests.fakes import agent_backend
@@ -58,8 +58,9 @@ def model(tmp_path_factory) -> tuple[Path, Path]:
     ]
     weights = np.array([[2, -1, 0], [-1, 1, 0], [1, 0, -2]], np.float32)
     constants = {"weights": weights, "bias": np.array([0.1, 0.2, 0.3], np.float32)}
-    shapes: Any = {"image": [1, 3, SIDE, SIDE]}, {"scores": [1, 3]}
-    path = onnx_file(folder / "means.onnx", nodes, *shapes, constants)
+    path = onnx_file(
+        folder / "means.onnx", nodes, {"image": [1, 3, SIDE, SIDE]}, {"scores": [1, 3]}, constants
+    )
     pictures = folder / "pictures"
     pictures.mkdir()
     random = np.random.default_rng(5)
@@ -249,6 +250,8 @@ def test_doctor_names_toolkit_and_package(monkeypatch):
     assert found["rknn-toolkit2"].level == "ok"
     assert "2.3.2" in found["rknn-toolkit2"].message
     assert found["rknn-toolkit-lite2"].level == "error"
+    [package, *_] = backend.check(target(stand_in_python.shared()))
+    assert (package.level, package.subject, package.message) == ("ok", "rknn-toolkit-lite2", "2.3.2")
     [toolkit] = backend.board_check({}, target(simulator=True))
     assert toolkit.subject == "rknn-toolkit2"
     monkeypatch.delenv(PYTHON)
@@ -268,6 +271,7 @@ def test_the_real_toolkit_converts_and_its_simulator_is_as_accurate_as_the_proce
     board, artifact = backend.prepare([converted, simulated], session_cache, lambda _: None)
     assert board.path.read_bytes()[:4] == b"RKNN"
     images = shipped_images(session_cache, "test")
+    assert images.labels is not None
     patches, digest = stored(session_cache, np.load(images.path, mmap_mode="r")[::10])
     chosen = replace(images, path=patches, sha256=digest, n=100, labels=images.labels[::10])
     right = {}
