@@ -24,6 +24,8 @@ RUNTIMES = (
     "tensorrt",
     "pycoral",
     "onnxruntime",
+    "rknn",
+    "rknnlite",
     "dask",
     "distributed",
 )

@@ -23,6 +23,7 @@ PAGES: Mapping[str, str] = {
     "backends/onnxruntime/README.md": "devices/onnxruntime.md",
     "backends/openvino/README.md": "devices/openvino.md",
     "backends/replay/README.md": "devices/replay.md",
+    "backends/rknn/README.md": "devices/rknn.md",
     "backends/toy/README.md": "devices/toy.md",
     "edgebench/fleet/README.md": "fleet.md",
     "edgebench/probes/host/README.md": "meters/host.md",

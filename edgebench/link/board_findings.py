@@ -25,6 +25,7 @@ _WHEELS: Mapping[str, tuple[Version, Version, tuple[str, ...]]] = {
     "tflite-runtime": ((3, 7), (3, 11), ("x86_64", "aarch64", "armv7l")),
     "onnxruntime": ((3, 6), (3, 99), ("x86_64", "aarch64")),
     "openvino": ((3, 6), (3, 99), ("x86_64", "aarch64")),
+    "rknn-toolkit-lite2": ((3, 7), (3, 12), ("aarch64",)),
 }
 _NUMPY = {"tflite-runtime": "'numpy<2'"}  # what it was built against
 _32_BITS = {"aarch64": "armv7l", "armv8l": "armv7l", "x86_64": "i686"}

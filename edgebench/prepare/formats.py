@@ -129,7 +129,13 @@ FORMATS: tuple[Format, ...] = (
     _foreign("coreml", "Core ML", ".mlmodel"),
     _foreign("hailo", "Hailo's .hef", ".hef"),
     _foreign("snpe", "Qualcomm's .dlc", ".dlc"),
-    _foreign("rknn", "Rockchip's .rknn", ".rknn"),
+    Format(
+        "rknn",
+        "Rockchip's .rknn",
+        (".rknn",),
+        why="which is of one processor and does not tell its input",
+        instead=("onnx", "the .onnx file that it was made from"),
+    ),
     _foreign("ncnn", "ncnn's .param", ".param"),
     _foreign("mnn", "MNN's .mnn", ".mnn"),
 )

@@ -34,7 +34,8 @@ RUNTIMES = {
         "openvino",
         "pycoral",
     ),
-    *("pycuda", "rknnlite", "tensorflow", "tensorrt", "tflite_micro", "tflite_runtime", "torch", "tvm"),
+    *("pycuda", "rknn", "rknnlite", "tensorflow", "tensorrt", "tflite_micro", "tflite_runtime"),
+    *("torch", "tvm"),
 }
 """Runtimes that never live in the harness's process."""
 

@@ -19,7 +19,7 @@ from edgebench.run.model_choice import require_formats
 from tests.models.crafted import Codes, Lite, Types, tflite
 
 BY_LITERT = {"coral", "coral-micro", "cortex-m", "cpu", "openvino"}
-BY_ONNX = {"jetson", "ncs2", "onnxruntime", "openvino", "tensorrt"}
+BY_ONNX = {"jetson", "ncs2", "onnxruntime", "openvino", "rknn", "tensorrt"}
 DEVICES = BY_LITERT | BY_ONNX | {"toy", "replay"}
 
 # File, devices that take it, and what the others' users are told to give.
@@ -27,7 +27,7 @@ TABLE: dict[str, tuple[str, set[str], str]] = {
     "tflite": ("m.tflite", BY_LITERT, "--device coral, coral-micro, cortex-m, cpu or openvino"),
     "edgetpu": ("m_edgetpu.tflite", {"coral", "coral-micro"}, "--device coral or coral-micro"),
     "vela": ("m_vela.tflite", set(), "the .tflite file that it was compiled from"),
-    "onnx": ("m.onnx", BY_ONNX, "--device jetson, ncs2, onnxruntime, openvino or tensorrt"),
+    "onnx": ("m.onnx", BY_ONNX, "--device jetson, ncs2, onnxruntime, openvino, rknn or tensorrt"),
     "openvino": ("m.xml", {"ncs2", "openvino"}, "--device ncs2 or openvino"),
     "keras": ("m.keras", BY_LITERT | BY_ONNX, "leave --model out"),
     "saved_model": ("saved", BY_LITERT | BY_ONNX, "leave --model out"),

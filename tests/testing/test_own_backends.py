@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from edgebench import registry
 from edgebench.testing import BackendContract, ProbeContract
 from tests.backends.jetson import stand_in_python
+from tests.backends.rknn import stand_in_python as rknn_stand_in
 from tests.link.old_python import OPENVINO_2021, python_of
 from tests.probes import jetson_board, pi5_board, played_files, shelly_plug, um25c_meter
 
@@ -21,6 +23,14 @@ def python_for_stick() -> str:
     if python is None:
         pytest.skip(why)
     return python
+
+
+@pytest.fixture(scope="module")
+def rockchip_toolkit() -> Iterator[None]:
+    """The Python that has a stand-in for Rockchip's toolkit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDGEBENCH_RKNN_PYTHON", rknn_stand_in.shared())
+        yield
 
 
 # What the contract has to know of one of them, beside its name.
@@ -53,6 +63,14 @@ BACKENDS: dict[str, dict[str, Any]] = {
     "onnxruntime": {"pytestmark": pytest.mark.slow},
     "openvino": {"runtime_modules": ["openvino"], "pytestmark": pytest.mark.slow},
     "replay": {"options": {"source": "steady"}, "pass_limit_s": 1.0},
+    # No board here: stand-ins for the toolkit, which converts, and for rknnlite.
+    "rknn": {
+        "batch": 1,
+        "deciding": {"simulator": True, "soc": "rk3566"},
+        "python": staticmethod(rknn_stand_in.shared),
+        "runtime_modules": ["rknn", "rknnlite"],
+        "pytestmark": [pytest.mark.slow, pytest.mark.usefixtures("rockchip_toolkit")],
+    },
     "tensorrt": {
         "options": {"double_buffer": True},
         "python": staticmethod(lambda: stand_in_python.of_release("10")),

@@ -81,16 +81,24 @@ class Helper:
     """One such process at a time, while it is open: one that ends is started again for the next job.
 
     Args:
-        module: what is run with `python -m`.
+        module: what is run with `python -m`, or the file of a program.
         stderr: where the process's stderr goes; its folder is its TMPDIR.
         env: additions to the environment.
         limit_s: seconds from a job, or what it reports, to the next that is heard of it; None: for ever.
+        python: that runs a program.
     """
 
     def __init__(
-        self, module: str, stderr: Path, env: Mapping[str, str] | None = None, limit_s: float | None = None
+        self,
+        module: str | Path,
+        stderr: Path,
+        env: Mapping[str, str] | None = None,
+        limit_s: float | None = None,
+        python: str = sys.executable,
     ) -> None:
-        self._module = module
+        is_program = isinstance(module, Path)
+        self._module = str(module)
+        self._command = [python, self._module] if is_program else [sys.executable, "-P", "-m", self._module]
         self._stderr = stderr
         self._env = {**os.environ, "TMPDIR": str(stderr.parent), **(env or {})}
         self._limit_s = limit_s
@@ -167,7 +175,7 @@ class Helper:
                     _end(self._process)
                 with self._stderr.open("wb") as log:
                     self._process = subprocess.Popen(
-                        [sys.executable, "-P", "-m", self._module],
+                        self._command,
                         stdin=subprocess.PIPE,
                         stdout=subprocess.PIPE,
                         stderr=log,

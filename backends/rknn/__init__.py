@@ -1,0 +1,1 @@
+"""The neural units of Rockchip's processors, and the simulator of their tool chain."""
