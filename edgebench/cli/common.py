@@ -369,7 +369,7 @@ ReferenceOption = Annotated[
     ),
 ]
 DetailsOption = Annotated[
-    bool, typer.Option("--details", help="Also print margins, stages, power, warnings and the environment.")
+    bool, typer.Option("--details", help="Also print what would pass, margins, trials, power and warnings.")
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
 ResultsArgument = Annotated[

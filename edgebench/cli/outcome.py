@@ -64,11 +64,10 @@ def show_judged(
         print_front(console, first, details=details)
         if details:
             from edgebench.report.missions import brief_missions
-            from edgebench.report.sections import margins, sections
+            from edgebench.report.sections import details as of_terminal
 
             missions = brief_missions(judged.results, judged.summaries, judged.profiles)
-            parts = [margins(first.matrix), *sections(judged, beyond, missions)]
-            print_sections(console, sorted(parts, key=lambda part: part.anchor != "changes"))
+            print_sections(console, of_terminal(judged, beyond, missions, first.matrix))
         elif (workers := workers_table(judged.summaries)).rows:
             console.print()
             print_blocks(console, [workers])

@@ -172,15 +172,28 @@ def settling_sentences(decisions: Sequence[Decision], trials: Trials) -> list[st
     """What would settle each open requirement: `disco-realtime, peak power: --meter KIND (all 9 trials)`."""
     profiles = words.grouped(
         (
-            f"{words.judged_quantity(entry.quantity, entry.statistic)}: {entry.by} "
-            f"({trials.several(entry.trials)})",
-            words.plain(decision.profile, 80),
+            (words.judged_quantity(entry.quantity, entry.statistic), entry.by, trials.several(entry.trials)),
+            decision.profile,
         )
         for decision in decisions
         for entry in decision.open
         if entry.by
     )
-    return [f"{words.listed(names)}, {text}" for text, names in profiles.items()]
+    quantities = words.grouped(
+        ((tuple(names), by, who), quantity) for (quantity, by, who), names in profiles.items()
+    )
+    total = len(decisions)
+    return [
+        f"{_profiles(names, total)}, {words.listed(of)}: {by} ({who})"
+        for (names, by, who), of in quantities.items()
+    ]
+
+
+def _profiles(names: Sequence[str], total: int) -> str:
+    """The names of some of `total` profiles; `all profiles` from three on."""
+    if len(names) == total > 2:
+        return "all profiles"
+    return words.listed([words.plain(name, 80) for name in names])
 
 
 # The nearest yes in sentences, for the terminal and for pages.
@@ -196,8 +209,9 @@ def nearest_sentences(entries: Sequence[Nearest], summaries: Sequence[TrialSumma
     for entry in entries:
         group = [summary for summary in summaries if summary.swept_target == entry.target]
         about = (words.plain(entry.target, 60), _what_passes(entry, Trials.of(group, _swept(group, names))))
-        profiles.setdefault(about, []).append(words.plain(entry.profile, 80))
-    return [f"{target}, {words.listed(named)}: {text}" for (target, text), named in profiles.items()]
+        profiles.setdefault(about, []).append(entry.profile)
+    total = len({entry.profile for entry in entries})
+    return [f"{target}, {_profiles(names, total)}: {text}" for (target, text), names in profiles.items()]
 
 
 def _swept(group: Sequence[TrialSummary], names: dict[str, str]) -> dict[str, str]:
@@ -275,13 +289,14 @@ def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary])
     `disco-realtime over latency per image and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
     """
     trials = Trials.of(summaries, trial_names(summaries))
+    total = len(fronts)
     profiles = words.grouped(
-        (_stands(front, trials), words.plain(front.profile, 80))
+        (_stands(front, trials), front.profile)
         for front in fronts
         if len(front.trials) + len({lack.trial for lack in front.lacking}) > 1
     )
     return [
-        f"{words.listed(names)} {text}" if any(names) else f"{text[0].upper()}{text[1:]}"
+        f"{_profiles(names, total)} {text}" if any(names) else f"{text[0].upper()}{text[1:]}"
         for text, names in profiles.items()
     ]
 
@@ -300,7 +315,7 @@ def _stands(front: Front, trials: Trials) -> str:
         f"{text} {trials.several(by_standing[each])}" for each, text in texts.items() if each in by_standing
     ]
     lacks = [(of.trial, f"no {words.judged_quantity(of.quantity)}: {of.reason}") for of in front.lacking]
-    parts += [note.line for note in notes.shared(lacks, trials)]
+    parts += [note.line for note in notes.shared(lacks, trials, ranges=True)]
     return f"over {words.listed(axes)}: {'; '.join(parts)}"
 
 
@@ -339,8 +354,8 @@ def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tupl
     """Heading and sentences of those that say something; `summaries` are the trials that were judged."""
     trials = Trials.of(summaries, trial_names(summaries))
     every = [
-        ("What would settle open verdicts", settling_sentences(answers.decisions, trials)),
         ("What would pass", nearest_sentences(answers.nearest, summaries)),
+        ("What would settle open verdicts", settling_sentences(answers.decisions, trials)),
         ("Pareto front", pareto_sentences(answers.pareto, summaries)),
         ("What excludes targets", exclusion_sentences(answers.excluded_by)),
     ]

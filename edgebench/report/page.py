@@ -151,10 +151,7 @@ def _lines(
         trials,
     )
     said = [*notes.cautions(summaries, trials, _DOUBTS), *assumed]
-    path = judged.results.path
-    # An absolute path would name the machine's folders on a page for others.
-    known = path.name if path.is_absolute() or path.parent == default_output_dir() else str(path)
-    command = command_line(["edgebench", "fit", known, *judged.options])
+    command = command_line(["edgebench", "fit", result_argument(judged), *judged.options])
     lines = (
         [] if titles else [Line("Not judged", "No profile was given.", f"{command} --profile disco-realtime")]
     )
@@ -171,6 +168,12 @@ def _lines(
     for label, text in (("Failed", _failed(summaries, trials)), ("Disturbed", _disturbed(summaries, trials))):
         lines += [Line(label, text)] if text else []
     return lines
+
+
+def result_argument(judged: Judged) -> str:
+    """Name of the result for a command; an absolute path would name the machine's folders to others."""
+    path = judged.results.path
+    return path.name if path.is_absolute() or path.parent == default_output_dir() else str(path)
 
 
 def _noted(label: str, group: Sequence[Note], command: str = "") -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from edgebench.report.blocks import (
 from edgebench.report.environment import command_line, environment, golden, telemetry
 from edgebench.report.missions import FIGURES, BriefMissions, mission_table
 from edgebench.report.notes import Trials
-from edgebench.report.page import Section, incomplete_text, is_published
+from edgebench.report.page import Section, incomplete_text, is_published, result_argument
 from edgebench.report.sharing import sharing_section
 from edgebench.report.tables import meter_text, rail_text, scopes_note
 from edgebench.results.redaction import exported
@@ -57,31 +58,83 @@ def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]
     return [section for section in made if section.blocks]
 
 
+def details(
+    judged: Judged, answers: Answers, missions: Sequence[BriefMissions], matrix: Matrix
+) -> list[Section]:
+    """Sections for the terminal: what would pass, margins, one row per trial, power, missions, warnings."""
+    summaries = judged.summaries
+    trials = Trials.of(summaries, tables.trial_names(summaries))
+    changes = _changes(judged, answers, trials)
+    mission, power = _missions(missions, summaries), _power(summaries, trials, brief=True)
+    made = [
+        replace(changes, title=changes.title if is_published(summaries) else "", gist=""),
+        margins(matrix),
+        _trials(judged, trials),
+        sharing_section(summaries, trials),
+        power,
+        replace(mission, blocks=[Text(block.text) for block in mission.blocks if isinstance(block, Text)]),
+        _warnings(judged, trials),
+    ]
+    command = command_line(["edgebench", "report", result_argument(judged), "-o", "report.html"])
+    rest = "stages, missions, confusion matrices, telemetry, environment"
+    made += [] if is_published(summaries) else [Section("rest", "In the report", rest, [Command(command)])]
+    return [section for section in made if section.blocks or section.gist]
+
+
+def _trials(judged: Judged, trials: Trials) -> Section:
+    """One row per trial with what the matrix above it lacks."""
+    summaries = judged.summaries
+    commonest = []
+    for summary in summaries:
+        confusions = _commonest(summary.accuracy, 1)
+        texts = [f"{label} as {predicted} ({n})" for label, predicted, n in confusions]
+        commonest.append(texts[0] if texts else words.MISSING)
+    table = tables.metric_table("trials", summaries, "", (Column("Commonest confusion"), commonest))
+    blocks: list[Block] = [table] if len(table.columns) > 1 else []
+    of_pages = [*_latency(summaries, trials).blocks, *_accuracy(judged, trials).blocks]
+    noted = [note for block in of_pages if isinstance(block, Notes) for note in block.notes if note.who]
+    return Section("trials", "Trials", "", [*blocks, Notes(noted)] if blocks or noted else [])
+
+
 def margins(matrix: Matrix) -> Section:
-    """Each requirement with its margin, and why a verdict is no pass; the page has them in its matrix."""
-    blocks: list[Block] = [Notes.of(f"all trials: {text}" for text in matrix.unknown_texts)]
+    """Margin of each trial by each requirement, and why a verdict is no pass."""
     rows = (*matrix.rows, *matrix.folded)
-    for at, profile in enumerate(matrix.profiles):
-        standings = {row.name: standing for row in rows if (standing := row.standings[at])}
-        judgements = {
-            name: [each for each in standing.judgements if each not in matrix.unknown[at]]
-            for name, standing in standings.items()
-        }
-        limits = dict.fromkeys(each.limit for of_trial in judgements.values() for each in of_trial)
-        cells = []
-        reasons = []
-        for name, of_trial in judgements.items():
-            by_limit = {each.limit: each for each in of_trial}
-            cells.append((name, *(by_limit[limit].short if limit in by_limit else "" for limit in limits)))
-            reasons += [(name, each) for each in of_trial if each.word != "pass" and each.reason]
-        columns = (Column("Trial"), *(Column(limit, verdict=True) for limit in limits))
-        trials = Trials({name: name for name in standings}, dict.fromkeys(standings, ""))
-        about = notes.shared(
-            [(name, f"{each.name} {each.word}: {each.reason}") for name, each in reasons], trials
-        )
-        if limits:
-            blocks += [Heading(profile.heading), Table(profile.heading, columns, tuple(cells)), Notes(about)]
-    return Section("margins", "Margins and reasons", "", blocks)
+    names = {row.name: row.name for row in rows}
+    cells: dict[tuple[str, str, int], dict[str, str]] = {}
+    reasons: dict[tuple[str, str, str], dict[str, None]] = {}
+    for row in rows:
+        for at, standing in enumerate(row.standings):
+            for each in standing.judgements if standing else ():
+                if each in matrix.unknown[at]:
+                    continue
+                cells.setdefault((each.name, each.limit, at), {})[row.name] = each.short
+                if each.word != "pass" and each.reason:
+                    reasons.setdefault((row.name, each.word, each.reason), {})[each.name] = None
+    requirements = list(dict.fromkeys(name for name, _, _ in cells))
+    columns = words.grouped(
+        ((limit, tuple(cells[name, limit, at].items())), matrix.profiles[at].heading)
+        for name, limit, at in sorted(cells, key=lambda column: requirements.index(column[0]))
+    )
+    headings = [
+        limit if len(of) == len(matrix.profiles) else f"{words.together(of)}: {limit}"
+        for (limit, _), of in columns.items()
+    ]
+    table = Table(
+        "margins",
+        (Column("Trial"), *(Column(heading, verdict=True) for heading in headings)),
+        tuple((name, *(dict(column).get(name, "") for _, column in columns)) for name in names),
+    )
+    about = notes.shared(
+        [
+            (name, f"{words.listed(list(of))} {word}: {reason}")
+            for (name, word, reason), of in reasons.items()
+        ],
+        Trials(names, dict.fromkeys(names, "")),
+        ranges=True,
+    )
+    unknown = Notes.of(f"all trials: {text}" for text in matrix.unknown_texts)
+    blocks: list[Block] = [*([table] if columns else []), unknown, Notes(about)]
+    return Section("margins", "Margins and reasons", "", blocks if matrix.profiles else [])
 
 
 def _under(heading: str, *blocks: Block) -> list[Block]:
@@ -159,7 +212,7 @@ def _latency(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
     return Section("latency", "Latency", f"{seconds} s; sessions, stages, start and memory", blocks)
 
 
-def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
+def _power(summaries: Sequence[TrialSummary], trials: Trials, *, brief: bool = False) -> Section:
     mixed = scopes_note(rail for summary in summaries for rail in summary.power or ())
     statements = [
         (summary.key, text)
@@ -169,11 +222,12 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
             *(f"{meter_text(rail)}: {rail.reason}" for rail in summary.power or () if rail.reason),
         )
     ]
-    rails = tables.power_tables(summaries)
+    rails = tables.power_tables(summaries, brief=brief)
     headed: list[Block] = [block for table in rails for block in (Heading(table.title), table)]
-    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
+    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials, ranges=brief)]
     plots = [Plot("power-over-time"), Plot("energy")] if rails else []
-    blocks = [*map(Text, reading_notes(summaries)), *headed, Notes(about), *plots]
+    reading = [] if brief else reading_notes(summaries)
+    blocks = [*map(Text, reading), *headed, Notes(about), *plots]
     means = [
         rail.mean_w for summary in summaries if (rail := summary.primary_rail) and rail.mean_w is not None
     ]
@@ -242,10 +296,6 @@ def _worst(trial: str, accuracy: Accuracy) -> list[Table]:
     right, n = counts.diagonal(), counts.sum(1)
     occurring = np.flatnonzero(n)
     worst = occurring[np.argsort(right[occurring] / n[occurring], kind="stable")][:_WORST]
-    wrong = counts - np.diag(right)
-    commonest = [
-        divmod(int(at), len(classes)) for at in np.argsort(-wrong, axis=None, kind="stable")[:_WORST]
-    ]
     rest = "all counts: predictions.parquet, accuracy.confusion of trial.json"
     return [
         Table(
@@ -256,13 +306,20 @@ def _worst(trial: str, accuracy: Accuracy) -> list[Table]:
         Table(
             f"{trial}: the commonest confusions",
             of_figures("label", "predicted", "images"),
-            tuple(
-                (classes[label], classes[predicted], str(wrong[label, predicted]))
-                for label, predicted in commonest
-                if wrong[label, predicted]
-            ),
+            tuple(_commonest(accuracy, _WORST)),
         ),
     ]
+
+
+def _commonest(accuracy: Accuracy | None, most: int) -> list[tuple[str, str, str]]:
+    """Label, predicted class and number of images of the commonest confusions."""
+    if accuracy is None or not accuracy.confusion:
+        return []
+    wrong = np.array(accuracy.confusion)
+    np.fill_diagonal(wrong, 0)
+    classes = [words.plain(name, 40) for name in accuracy.class_names]
+    places = [divmod(int(at), wrong.shape[1]) for at in np.argsort(-wrong, axis=None, kind="stable")[:most]]
+    return [(classes[label], classes[of], str(wrong[label, of])) for label, of in places if wrong[label, of]]
 
 
 def _warnings(judged: Judged, trials: Trials) -> Section:

@@ -166,15 +166,15 @@ def metric_table(
     title: str,
     summaries: Sequence[TrialSummary],
     caption: str = "",
-    *more: tuple[str, Sequence[str]],
+    *more: tuple[Column, Sequence[str]],
 ) -> Table:
-    """One row a trial, a column for every metric of the table of that title that some trial has, then `more`.
+    """One row per trial, a column for every metric of that table that some trial has, then `more`.
 
-    `more` are headings with their cells.
+    `more` are columns with their cells.
     """
     names = trial_names(summaries)
     columns = [(column, texts) for _, column, texts in metric_columns(title, summaries)]
-    columns += [(Column(heading, figures=True), list(texts)) for heading, texts in more]
+    columns += [(column, list(texts)) for column, texts in more]
     columns = [(column, texts) for column, texts in columns if set(texts) != {words.MISSING}]
     cells = [texts for _, texts in columns]
     rows = [(names[summary.key], *row) for summary, *row in zip(summaries, *cells, strict=True)]
@@ -184,9 +184,13 @@ def metric_table(
 def latency(summaries: Sequence[TrialSummary]) -> Table:
     """Times within an image, and what they rest on."""
     figures = [summary.latency for summary in summaries]
+    windows = [words.MISSING if figure is None else str(figure.n) for figure in figures]
     counted = [
-        ("Sessions", [words.MISSING if figure is None else str(figure.sessions) for figure in figures]),
-        ("Passes or windows", [words.MISSING if figure is None else str(figure.n) for figure in figures]),
+        (
+            Column("Sessions", figures=True),
+            [words.MISSING if figure is None else str(figure.sessions) for figure in figures],
+        ),
+        (Column("Passes or windows", figures=True), windows),
     ]
     return metric_table("latency", summaries, words.MEDIAN, *counted)
 
@@ -195,11 +199,16 @@ def start(summaries: Sequence[TrialSummary]) -> Table:
     """What happens once a session, memory, and building, which happens once a board."""
     seconds = [summary.built.seconds if summary.built else None for summary in summaries]
     built = [metric_text(value, "number") for value in seconds]
-    return metric_table("start", summaries, "mean over the sessions", ("Build on the board, s", built))
+    return metric_table(
+        "start", summaries, "mean over the sessions", (Column("Build on the board, s", figures=True), built)
+    )
 
 
-def power_tables(summaries: Sequence[TrialSummary]) -> list[Table]:
-    """A table a meter, rail and scope, with a row a trial; the primary ones first."""
+def power_tables(summaries: Sequence[TrialSummary], *, brief: bool = False) -> list[Table]:
+    """One table per meter, rail and scope, with one row per trial; the primary ones first.
+
+    `brief` leaves out how well the meter delivered.
+    """
     names = trial_names(summaries)
     rows_by_rail: dict[tuple[bool, str], list[tuple[str, ...]]] = {}
     for summary in summaries:
@@ -209,10 +218,12 @@ def power_tables(summaries: Sequence[TrialSummary]) -> list[Table]:
                 metric_text(rail_value(rail, metric) if metric.rail else metric.value(summary), shown.form)
                 for metric, shown in shown_in("power")
             )
-            cells = (names[summary.key], *figures, *(metric_text(value, "number") for value in delivered))
+            more = () if brief else tuple(metric_text(value, "number") for value in delivered)
+            cells = (names[summary.key], *figures, *more)
             rows_by_rail.setdefault((not rail.primary, rail_text(rail)), []).append(cells)
     has_others = any(is_other for is_other, _ in rows_by_rail)
-    headings = (*(shown.heading for _, shown in shown_in("power")), "p99, W", "Rate, Hz", "Longest gap, s")
+    headings = [shown.heading for _, shown in shown_in("power")]
+    headings += [] if brief else ["p99, W", "Rate, Hz", "Longest gap, s"]
     return [
         Table(
             f"{name} (primary)" if has_others and not is_other else name,

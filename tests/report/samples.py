@@ -13,7 +13,7 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.report.page import front
-from edgebench.report.sections import margins, sections
+from edgebench.report.sections import details as of_terminal
 from edgebench.report.terminal import print_front, print_sections
 from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
@@ -226,4 +226,4 @@ def print_result(
     first = front(shown, beyond.decisions)
     print_front(console, first, details=details)
     if details:
-        print_sections(console, [margins(first.matrix), *sections(shown, beyond, [])])
+        print_sections(console, of_terminal(shown, beyond, [], first.matrix))
