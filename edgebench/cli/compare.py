@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from edgebench.records.stored import TrialRecord
     from edgebench.results.load import StoredResults
 
+_MINIMUM_EFFECT = 3.0  # per cent
 MinimumEffectOption = Annotated[
     float,
     typer.Option(
@@ -93,7 +94,7 @@ def compare(
             "Where each result has one target, these two are compared without it.",
         ),
     ] = None,
-    minimum_effect: MinimumEffectOption = 3.0,
+    minimum_effect: MinimumEffectOption = _MINIMUM_EFFECT,
     minimum_points: Annotated[
         float,
         typer.Option(
@@ -250,7 +251,7 @@ def history(
             help="The result that all others are compared with. Default: the oldest that is shown",
         ),
     ] = None,
-    minimum_effect: MinimumEffectOption = 3.0,
+    minimum_effect: MinimumEffectOption = _MINIMUM_EFFECT,
     figure: FigureOption = None,
     output_dir: OutputDirOption = None,
     json_: JsonOption = False,
@@ -307,7 +308,10 @@ def history(
     if figure is not None:
         _draw(figure, series)
     unreadable += copies
-    print_history(stdout(), series, unreadable, minimum_effect / 100, as_json=json_)
+    given = {"metric": metric, "since": since, "last": last, "baseline": baseline, "output-dir": output_dir}
+    given |= {} if minimum_effect == _MINIMUM_EFFECT else {"minimum-effect": minimum_effect}
+    options = [word for name, value in given.items() if value for word in (f"--{name}", str(value))]
+    print_history(stdout(), series, unreadable, minimum_effect / 100, options=options, as_json=json_)
     say_each("left out", [f"{each.result}: {each.reason}" for each in unreadable])
 
 
