@@ -72,17 +72,8 @@ def _one_by_one(series: Sequence[TrialSeries], options: Sequence[str]) -> list[B
     named = words.grouped(((each.target, each.variant), each) for each in series)
     target, variant = next((name for name, of in named.items() if len(of) == 1), next(iter(named)))
     json = [] if len(named[target, variant]) == 1 else ["--json"]
-    command = shlex.join(
-        [
-            "edgebench",
-            "history",
-            words.plain(target, 60),
-            "--trial",
-            words.plain(variant, 120),
-            *options,
-            *json,
-        ]
-    )
+    names = [words.plain(target, 60), "--trial", words.plain(variant, 120)]
+    command = shlex.join(["edgebench", "history", *names, *options, *json])
     return [Notes.of(["Result by result:"]), Command(command)]
 
 

@@ -65,7 +65,7 @@ def test_the_command_below_several_trials_shows_one_of_them(folder):
 
 
 def test_names_are_broken_between_words_and_targets_stay_whole(folder, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "100")
     name = "20260701-101828-jetson-orin-nx-onnxruntime"
     stored, _ = list_results(folder)
     int8, fp32 = history(stored)
@@ -75,10 +75,12 @@ def test_names_are_broken_between_words_and_targets_stay_whole(folder, monkeypat
     assert {"jetson-nano: int8", "jetson-orin-nx: fp32"} <= {
         line.split("  ")[0] for line in file.getvalue().splitlines()
     }
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "80")
     file = io.StringIO()
-    print_history(
-        make_console(file), [replace(int8, results=(replace(int8.results[0], result=name),))], [], 0.03
-    )
+    first = replace(int8.results[0], result=name)
+    one = replace(int8, results=(first,), changes=())
+    print_history(make_console(file), [one], [], 0.03)
     rows = file.getvalue().splitlines()
     at = next(number for number, line in enumerate(rows) if line.startswith("2025"))
     parts = [rows[at].split()[1], *(line.strip() for line in rows[at + 1 : at + 3])]
