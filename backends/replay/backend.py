@@ -100,7 +100,7 @@ class ReplayBackend(AgentBackend):
             Finding(
                 "ok",
                 "replay",
-                f"replayed from {name}: no figure is measured here",
-                "measure with another --device",
+                f"plays {name}",
+                "to measure, name another --device",
             )
         ]

@@ -120,7 +120,7 @@ class HostSession:
 
     def facts(self) -> SessionFacts:
         """The scenario's, and that nothing was measured."""
-        words = f"replayed from {self._script['source']}: no figure was measured here"
+        words = f"replay: no figure was measured ({self._script['source']} was played)"
         meters = self._settings.meters or ("",)
         return SessionFacts(
             cold=ColdFigures(load_s=self._drawn.load_ns / 1e9 or None),

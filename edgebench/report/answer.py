@@ -113,7 +113,9 @@ def _counted(keys: Sequence[str], shown: Mapping[str, TrialSummary], names: Mapp
     if len(shown) == 1:
         return names[keys[0]]
     noun = "variants" if len({trial.variant for trial in shown.values()}) == len(shown) else "trials"
-    return f"All {len(shown)} {noun}" if len(keys) == len(shown) else f"{len(keys)} of {len(shown)} {noun}"
+    if len(keys) < len(shown):
+        return f"{len(keys)} of {len(shown)} {noun}"
+    return f"Both {noun}" if len(shown) == 2 else f"All {len(shown)} {noun}"
 
 
 def _best(trials: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:

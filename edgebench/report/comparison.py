@@ -33,7 +33,7 @@ from edgebench.judge.metric import (
 )
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import ComparedTrial
-from edgebench.report import words
+from edgebench.report import notes, words
 from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text
 from edgebench.report.forms import safe_cell
 from edgebench.report.markdown import blocks_text, escape
@@ -42,6 +42,7 @@ from edgebench.report.tables import trial_names
 from edgebench.report.terminal import line, print_blocks
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean
 from edgebench.stats.interval import Interval
+from edgebench.stats.warnings import Flag
 
 # Comparisons in words: `1.93 ±0.03 times faster`, `4.1 % slower (2.0 to 6.2)`, `same within 3 %`.
 
@@ -151,6 +152,17 @@ def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
         reasons = [(trial.key, f"only in {side}: {trial.reason}") for trial in left_over]
         notes += shared(reasons, _trials([*both, *left_over]))
     return notes
+
+
+def _said(result: ComparedResult) -> list[str]:
+    """What the devices say of both sides: `A and B: replay: no figure was measured`."""
+    sides = words.grouped(
+        (note.text if note.who.startswith(("all", "both")) else note.line, side)
+        for side in ("A", "B")
+        if (trials := [getattr(pair, side.lower()) for pair in result.pairs])
+        for note in notes.cautions([trial.summary for trial in trials], _trials(trials), (Flag.SAID,))
+    )
+    return [f"{words.listed(of)}: {text}" for text, of in sides.items()]
 
 
 def _trials(trials: Sequence[ComparedTrial]) -> Trials:
@@ -278,6 +290,7 @@ def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = T
             [
                 _title("A", comparison.baseline),
                 _title("B", result),
+                *_said(result),
                 *(
                     f"{words.plain(a, 60)} of A is compared with {words.plain(b, 60)} of B"
                     for a, b in result.across.items()

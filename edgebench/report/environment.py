@@ -57,6 +57,7 @@ def environment(results: StoredResults) -> list[Table]:
             if trial.target == target.name
             for session in results.session_records(trial.key)
             for fact in (*flat(session.device, "device"), *flat(session.runtime, "runtime"))
+            if fact[0] != "runtime.warnings"  # among the notes and warnings
         )
         seen = [(name, _several(list(dict.fromkeys(values)))) for name, values in values_by_fact.items()]
         rows = [*flat(declared, "declared"), *seen][: 2 * _MAX_ROWS]

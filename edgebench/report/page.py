@@ -39,7 +39,8 @@ _DOUBTS = (
     Flag.SAID, Flag.PROBE_LOST, Flag.READINGS_REJECTED, Flag.POWER_CONTRADICTED, Flag.STAMPS_SHORT,
     Flag.GOLDEN_MISMATCH, Flag.CHANCE, Flag.BELOW_CHANCE,
 )  # fmt: skip
-_NOTED = 2  # sentences of a line
+NOTED = 2
+"""Notes of a line; the others are among the warnings."""
 
 
 @dataclass(frozen=True)
@@ -146,16 +147,11 @@ def _lines(
         for each in summaries
         if each.ended is not None and each.ended.by != "sessions" and each.status == "done"
     ]
-    assumed = notes.shared(
-        [(each.key, text) for each in summaries for text in _conditions(each)],
-        trials,
-    )
-    said = [*notes.cautions(summaries, trials, _DOUBTS), *assumed]
     command = command_line(["edgebench", "fit", result_argument(judged), *judged.options])
     lines = (
         [] if titles else [Line("Not judged", "No profile was given.", f"{command} --profile disco-realtime")]
     )
-    lines += _noted("Note", said)
+    lines += _noted("Note", doubts(summaries, trials))
     lines += _elsewhere(judged)
     lines += _not_measured(judged, titles, command)
     unfinished = any(
@@ -180,9 +176,15 @@ def _noted(label: str, group: Sequence[Note], command: str = "") -> list[Line]:
     """The first notes of a kind in one line; none without notes."""
     if not group:
         return []
-    more = f"; {len(group) - _NOTED} more under Warnings" if len(group) > _NOTED else ""
-    texts = (note.text if note.who.startswith(("all", "both")) else note.line for note in group[:_NOTED])
+    more = f"; {len(group) - NOTED} more under Warnings" if len(group) > NOTED else ""
+    texts = (note.text if note.who.startswith(("all", "both")) else note.line for note in group[:NOTED])
     return [Line(label, f"{'; '.join(texts)}{more}.", command)]
+
+
+def doubts(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+    """Notes of the first screen, the most important ones first: what devices say, and what is assumed."""
+    assumed = [(each.key, text) for each in summaries for text in _conditions(each)]
+    return [*notes.cautions(summaries, trials, _DOUBTS), *notes.shared(assumed, trials)]
 
 
 def _conditions(trial: TrialSummary) -> list[str]:

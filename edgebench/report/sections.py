@@ -29,7 +29,7 @@ from edgebench.report.blocks import (
 from edgebench.report.environment import command_line, environment, golden, telemetry
 from edgebench.report.missions import FIGURES, BriefMissions, mission_table
 from edgebench.report.notes import Trials
-from edgebench.report.page import Section, incomplete_text, is_published, result_argument
+from edgebench.report.page import NOTED, Section, doubts, incomplete_text, is_published, result_argument
 from edgebench.report.sharing import sharing_section
 from edgebench.report.tables import meter_text, rail_text, scopes_note
 from edgebench.results.redaction import exported
@@ -331,11 +331,13 @@ def _warnings(judged: Judged, trials: Trials) -> Section:
         if finding.get("level") not in ("ok", None)
     ]
     failures = [(summary.key, failure) for summary in summaries for failure in summary.failures]
+    noted = doubts(summaries, trials)
+    found = dict.fromkeys([*noted[NOTED:], *notes.cautions(summaries, trials)])
     warnings = [
         *notes.shared([(summary.key, incomplete_text(summary)) for summary in summaries], trials),
         *notes.failures(failures, trials),
         *map(Note, dict.fromkeys(general)),
-        *notes.cautions(summaries, trials),
+        *(note for note in found if note not in noted[:NOTED] or note.each),
         *map(Note, filter(None, [unseen_modes(summaries)])),
     ]
     return Section("warnings", "Warnings", f"{len(warnings)}", [Notes(warnings)] if warnings else [])

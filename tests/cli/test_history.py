@@ -5,6 +5,7 @@ import json
 import shlex
 import shutil
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def test_names_are_broken_between_words_and_targets_stay_whole(folder, monkeypat
     print_history(make_console(file), [one], [], 0.03)
     rows = file.getvalue().splitlines()
     at = next(number for number, line in enumerate(rows) if line.startswith("2025"))
-    parts = [rows[at].split()[1], *(line.strip() for line in rows[at + 1 : at + 3])]
+    more = takewhile(lambda line: line.startswith(" "), rows[at + 1 :])
+    parts = [rows[at].split()[1], *map(str.strip, more)]
     assert "".join(parts) == name and all(part.endswith("-") for part in parts[:-1])
 
 
