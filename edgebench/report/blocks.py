@@ -81,14 +81,15 @@ class Table:
     """Rows of text under columns; the first cell of a row names it.
 
     Attributes:
-        look: `facts` are a name and what it is, without headings; a `matrix` counts a class against another.
+        look: `facts` are a name and what it is, without headings; a `matrix` counts a class against another;
+            `plain` has no rule below the headings.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
-    look: Literal["rows", "facts", "matrix"] = "rows"
+    look: Literal["rows", "facts", "matrix", "plain"] = "rows"
 
 
 def of_figures(name: str, *headings: str) -> tuple[Column, ...]:

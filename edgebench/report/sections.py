@@ -89,7 +89,7 @@ def _trials(judged: Judged, trials: Trials) -> Section:
         confusions = _commonest(summary.accuracy, 1)
         texts = [f"{label} as {predicted} ({n})" for label, predicted, n in confusions]
         commonest.append(texts[0] if texts else words.MISSING)
-    table = tables.metric_table("trials", summaries, "", (Column("Commonest confusion"), commonest))
+    table = tables.metric_table("trials", summaries, "", ("Commonest confusion", commonest))
     blocks: list[Block] = [table] if len(table.columns) > 1 else []
     of_pages = [*_latency(summaries, trials).blocks, *_accuracy(judged, trials).blocks]
     noted = [note for block in of_pages if isinstance(block, Notes) for note in block.notes if note.who]

@@ -166,15 +166,15 @@ def metric_table(
     title: str,
     summaries: Sequence[TrialSummary],
     caption: str = "",
-    *more: tuple[Column, Sequence[str]],
+    *more: tuple[str, Sequence[str]],
 ) -> Table:
     """One row per trial, a column for every metric of that table that some trial has, then `more`.
 
-    `more` are columns with their cells.
+    `more` are headings with their cells.
     """
     names = trial_names(summaries)
     columns = [(column, texts) for _, column, texts in metric_columns(title, summaries)]
-    columns += [(column, list(texts)) for column, texts in more]
+    columns += [(Column(heading, figures=True), list(texts)) for heading, texts in more]
     columns = [(column, texts) for column, texts in columns if set(texts) != {words.MISSING}]
     cells = [texts for _, texts in columns]
     rows = [(names[summary.key], *row) for summary, *row in zip(summaries, *cells, strict=True)]
@@ -184,13 +184,9 @@ def metric_table(
 def latency(summaries: Sequence[TrialSummary]) -> Table:
     """Times within an image, and what they rest on."""
     figures = [summary.latency for summary in summaries]
-    windows = [words.MISSING if figure is None else str(figure.n) for figure in figures]
     counted = [
-        (
-            Column("Sessions", figures=True),
-            [words.MISSING if figure is None else str(figure.sessions) for figure in figures],
-        ),
-        (Column("Passes or windows", figures=True), windows),
+        ("Sessions", [words.MISSING if figure is None else str(figure.sessions) for figure in figures]),
+        ("Passes or windows", [words.MISSING if figure is None else str(figure.n) for figure in figures]),
     ]
     return metric_table("latency", summaries, words.MEDIAN, *counted)
 

@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
 from edgebench.report import words
-from edgebench.report.blocks import Block, Command, Fold, Heading, Matrix, Notes, Row, Table, Text
+from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Matrix, Notes, Table, Text
 
 if TYPE_CHECKING:
     from edgebench.report.page import Front, Section
@@ -86,13 +86,9 @@ _LAYOUTS: tuple[tuple[int, *tuple[str, ...]], ...] = ((16,), (_NARROW,), (_NARRO
 """Columns of a heading above narrower cells, and what begins a figure's second line; the roomiest first."""
 
 _INTERVAL = re.compile(r" ±\S+| \(\S+ to \S+\)|, (from|up to) \S+")
-_GAP = 2  # between two columns of the matrix
-_TABLE_GAP = 3  # between two columns of a table
+_GAPS = {"plain": 2, "rows": 3, "matrix": 3}  # between two columns of a table, by its look
 _FOLDED = 10  # least width of a text that folds
 _LONGEST_NAME = 28  # columns of a trial's or a profile's name, or of one of its words; longer ones fold
-
-
-_Shown = tuple[list[str], list[str]]  # the lines of a heading, and the cells below it
 
 
 def print_front(console: Console, front: Front, *, details: bool = False) -> None:
@@ -163,15 +159,19 @@ def print_table(console: Console, table: Table) -> None:
             return
     parts = list(_column_parts(table, console.width))
     if all(_least_width(part) <= console.width for part in parts):
-        for number, part in enumerate(parts):
-            if number:
-                console.print()
-            console.print(_rich_table(console, part))
+        _print_parts(console, parts)
         return
     for row in table.rows:
         console.print(cell(console, row[0], "bold"))
         for column, text in zip(table.columns[1:], row[1:], strict=True):
             lines(console, [f"{column.heading}: {text}" if text else ""], indent=4)
+
+
+def _print_parts(console: Console, parts: Sequence[Table]) -> None:
+    for number, part in enumerate(parts):
+        if number:
+            console.print()
+        console.print(_rich_table(console, part))
 
 
 def _folded(table: Table, heading: int, signs: Sequence[str] = ()) -> Table:
@@ -222,14 +222,14 @@ def _widths(table: Table, *, least: bool = False) -> list[int]:
 
 def _least_width(table: Table) -> int:
     """Least width in which figures, verdicts and the words of names are whole."""
-    return sum(_widths(table, least=True)) + _TABLE_GAP * (len(table.columns) - 1)
+    return sum(_widths(table, least=True)) + _GAPS[table.look] * (len(table.columns) - 1)
 
 
 def _text_widths(table: Table, width: int) -> list[int]:
     """Width of each column if texts share what figures and verdicts leave of `width`."""
     widths, least = _widths(table), _widths(table, least=True)
     texts = [at for at, column in enumerate(table.columns) if not (column.figures or column.verdict)]
-    room = width - _TABLE_GAP * (len(widths) - 1) - sum(widths) + sum(widths[at] for at in texts)
+    room = width - _GAPS[table.look] * (len(widths) - 1) - sum(widths) + sum(widths[at] for at in texts)
     for number, at in enumerate(sorted(texts, key=lambda at: widths[at])):
         widths[at] = min(widths[at], max(least[at], room // (len(texts) - number)))
         room -= widths[at]
@@ -240,6 +240,8 @@ def _rich_table(console: Console, table: Table) -> RichTable:
     """The table with its verdicts in their colours; figures are right-aligned and never folded."""
     style = box.ASCII if console.options.ascii_only else box.SIMPLE_HEAD
     shown = RichTable(box=style, pad_edge=False, show_edge=False, header_style="bold")
+    if table.look == "plain":
+        shown.box, shown.padding = None, (0, _GAPS["plain"], 0, 0)
     for column in table.columns:
         shown.add_column(
             cell(console, column.heading),
@@ -265,34 +267,26 @@ def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
     No cell is cut, and every part begins with the trials' names.
     """
     rows = (*matrix.rows, *matrix.folded) if details else matrix.rows
-    longest = max(cell_len(row.name) for row in rows)
-    names = min(_LONGEST_NAME, longest, console.width // 2)
-    room = console.width - names
-    figures = [
-        (wrapped(column.heading, 12), [row.figures[at] for row in rows])
-        for at, column in enumerate(matrix.columns)
-    ]
-    standings = [
-        [standing.short if (standing := row.standings[at]) else "" for row in rows]
-        for at in range(len(matrix.profiles))
-    ]
-    for width in (14, 9):  # of a heading: narrow ones leave room for an interval
-        headings = [wrapped(column.heading, width) for column in matrix.profiles]
-        profiles = list(zip(headings, standings, strict=True))
-        if _width([*figures, *profiles]) <= room:
-            break
+    profiles = tuple(replace(column, verdict=True) for column in matrix.profiles)
+    count = len(matrix.columns)
     # The first figure, which decides most, keeps its interval longest.
-    for least in (1, 0):
-        for at in reversed(range(least, len(figures))):
-            if _width([*figures, *profiles]) > room:
-                heading, cells = figures[at]
-                figures[at] = (heading, list(map(_alone, cells)))
-        while len(figures) > 1 + least and _width([*figures, *profiles]) > room:
-            figures.pop()
-    for number, part in enumerate(_parts([*figures, *profiles], room)):
-        if number:
-            console.print()
-        _print_part(console, names, rows, part)
+    choices = [(kept, count) for kept in range(count, 0, -1)]
+    choices += [(1, shown) for shown in range(count - 1, 1, -1)]
+    for intervals, shown in (*choices, (0, min(count, 2)), (0, min(count, 1))):
+        cells = (
+            (
+                row.name,
+                *(text if at < intervals else _alone(text) for at, text in enumerate(row.figures[:shown])),
+                *(standing.short if standing else "" for standing in row.standings),
+            )
+            for row in rows
+        )
+        columns = (Column(""), *matrix.columns[:shown], *profiles)
+        table = Table("", columns, tuple(cells), look="plain")
+        laid_out = [_folded(table, width) for width in (14, 9)]
+        if fitting := [each for each in laid_out if _least_width(each) <= console.width][:1]:
+            break
+    _print_parts(console, fitting or list(_column_parts(table, console.width)))
     if matrix.folded and not details:
         line(console, f"{matrix.rest} with --details.")
 
@@ -301,31 +295,3 @@ def _alone(text: str) -> str:
     """A figure without its interval, in three digits."""
     alone = _INTERVAL.sub("", text)
     return words.number(text.value) if isinstance(text, words.FigureText) and alone != text else alone
-
-
-def _width(columns: Sequence[_Shown]) -> int:
-    return sum(max(map(cell_len, [*heading, *cells]), default=0) + _GAP for heading, cells in columns)
-
-
-def _parts(columns: Sequence[_Shown], room: int) -> Iterator[list[_Shown]]:
-    """As many columns a part as there is room for; one at least."""
-    part: list[_Shown] = []
-    for column in columns:
-        if part and _width([*part, column]) > room:
-            yield part
-            part = []
-        part.append(column)
-    yield part
-
-
-def _print_part(console: Console, names: int, rows: Sequence[Row], part: Sequence[_Shown]) -> None:
-    grid = RichTable.grid(padding=(0, _GAP, 0, 0))
-    grid.add_column(width=names, overflow="fold")
-    for _, cells in part:
-        is_figure = not any(text[:1] in STYLES for text in cells)
-        grid.add_column(justify="right" if is_figure else "left", no_wrap=is_figure, overflow="fold")
-    grid.add_row("", *(cell(console, "\n".join(heading), "bold") for heading, _ in part))
-    for at, row in enumerate(rows):
-        texts = (cell(console, cells[at], STYLES.get(cells[at][:1], "")) for _, cells in part)
-        grid.add_row(cell(console, "\n".join(wrapped(row.name, names))), *texts)
-    console.print(grid)
