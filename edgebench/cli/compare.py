@@ -135,7 +135,7 @@ def compare(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write it to a file: .md, for a pull request, .csv with a row a comparison, or .json.",
+            help="Write it to a file: .md, for a pull request, .csv with one row per comparison, or .json.",
         ),
     ] = None,
     form: Annotated[

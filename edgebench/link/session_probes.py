@@ -16,7 +16,7 @@ from edgebench.link.replies import ProbeAccess, ProbeReport, checked
 from edgebench.records.session import ProbeChunk, ProbeInfo, TakeSamples
 from edgebench.suggest import printable
 
-NOT_ASKED = "no meter was asked for"
+NOT_ASKED = "no meter"
 BOARD = "board"
 
 MAX_UNREAD_SAMPLE_BYTES = 256 << 20

@@ -274,7 +274,7 @@ def _outward(limit: Limit, at_least: bool) -> str:
 
 
 def _to_measure(lacks: Sequence[ToMeasure]) -> str:
-    """`energy per image and peak power (no meter was asked for)`; "" for nothing."""
+    """`energy per image and peak power (no meter)`; "" for nothing."""
     by_reason = words.grouped(
         (words.plain(lack.reason), words.judged_quantity(lack.quantity, lack.statistic, None))
         for lack in lacks

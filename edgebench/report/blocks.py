@@ -243,7 +243,7 @@ class Matrix:
 
     @property
     def unknown_texts(self) -> list[str]:
-        """`peak power ≤ 5 W unknown: no meter was asked for`, with the profiles where not all have it."""
+        """`peak power ≤ 5 W unknown: no meter`, with the profiles where not all have it."""
         profiles = words.grouped(
             (f"{each.limit} unknown: {each.reason}", profile.heading)
             for profile, of_profile in zip(self.profiles, self.unknown, strict=True)

@@ -242,16 +242,14 @@ def rules(comparison: ResultsComparison) -> str:
     """What counts as different, as a caption."""
     threshold = comparison.threshold
     tested = (
-        f". If nothing changed, at most {100 * threshold.alpha:g} % of comparisons report a difference "
-        f"(Holm, over {comparison.tests} tests)"
+        f"If nothing changed, at most 1 comparison in {1 / threshold.alpha:g} reports a difference (Holm). "
         if comparison.tests > 1
         else ""
     )
     return (
-        f"Better or worse is what is significant and at least {100 * threshold.minimum_effect:g} % "
-        f"(of shares: {_in_points(threshold)}) apart; the same is what is within that by its "
-        f"whole {100 * (1 - threshold.alpha):g} % interval{tested}. Times are compared as times: 10 % slower "
-        "takes 1.1 times as long."
+        f"Better or worse: significant, and at least {100 * threshold.minimum_effect:g} % apart "
+        f"(shares: {_in_points(threshold)}). Same: the whole {100 * (1 - threshold.alpha):g} % interval is "
+        f"within that. {tested}10 % slower means 1.1 times as long."
     )
 
 

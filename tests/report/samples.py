@@ -99,7 +99,7 @@ def summary(depth: float = 0.25, precision: str = "int8", **changes: Any) -> Tri
         scene_accuracy=accuracy(373, 400),
         agreement=None if precision == "fp32" else Agreement(996, 1000, 3, 1, 0.625),
         power=None,
-        power_reason="no meter was asked for",
+        power_reason="no meter",
         memory_bytes=61_234_567,
         artifact_bytes=int(250_000 * depth * 4),
         mass_g=None,
@@ -200,7 +200,7 @@ def without_value(trial_summary: TrialSummary, profile: str) -> list[Verdict]:
             reason,
         )
         for name, statistic, limit, unit, reason in (
-            ("power_peak_w", "max", 5.0, "W", "no meter was asked for"),
+            ("power_peak_w", "max", 5.0, "W", "no meter"),
             ("mass_g", "declared", 150.0, "g", "nobody gave the target's mass"),
             ("size_mm", "declared", (10.0, 70.0, 80.0), "mm", "nobody gave the target's size"),
         )
