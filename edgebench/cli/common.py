@@ -330,16 +330,16 @@ DeclaredPowerOption = Annotated[
     list[str] | None,
     option(
         "declared_power",
-        help_text="What a target draws as a whole by a data sheet or label, judged where no meter decides: "
-        "[TARGET=]WATTS:KIND:SOURCE, such as nano=9.5:maximum:'its label'. A maximum can pass a limit, a "
-        "typical power fail one. Repeatable.",
+        help_text="Power of a whole target from a data sheet or label, [TARGET=]WATTS:KIND:SOURCE, such as "
+        "nano=9.5:maximum:'its label'. Used if no meter decides: a maximum can pass a limit, a typical power "
+        "can fail one. Repeatable.",
     ),
 ]
 DeclaredOption = Annotated[
     list[str] | None,
     option(
         "declared",
-        help_text="Mass, size or boot time by a source, such as nano=mass_g:180:weighed, "
+        help_text="Mass, size or boot time with its source, such as nano=mass_g:180:weighed, "
         "size_mm:100x80x29:'its drawing' or boot_s:25:typical:'stop watch'. Repeatable.",
     ),
 ]
@@ -347,8 +347,8 @@ BoardOption = Annotated[
     list[str] | None,
     option(
         "board",
-        help_text="What a target is made of, [TARGET=]NAME, such as coral=coral-usb: mass, size and power by "
-        "`edgebench boards`, in place of those of the boards that it ran with. Repeatable.",
+        help_text="Board of a target, [TARGET=]NAME, such as coral=coral-usb, with its mass, size and power "
+        "(`edgebench boards list`). Replaces the boards that the run named. Repeatable.",
     ),
 ]
 ProfileOption = Annotated[list[str] | None, option("profile")]
@@ -364,14 +364,14 @@ ReferenceOption = Annotated[
     bool,
     typer.Option(
         "--reference",
-        help="Judge published figures, which come with EdgeBench, instead of RESULTS; by default against the "
-        "shipped profiles. Each verdict quotes its source.",
+        help="Judge the published figures that come with EdgeBench instead of RESULTS. Each verdict quotes "
+        "its source. Default profiles: the shipped ones.",
     ),
 ]
 DetailsOption = Annotated[
     bool, typer.Option("--details", help="Also print what would pass, margins, trials, power and warnings.")
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 if a verdict is undecided.")]
 ResultsArgument = Annotated[
     str,
     typer.Argument(

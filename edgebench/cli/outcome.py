@@ -149,7 +149,7 @@ def show(
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
-    """Print the decision and the figures of a result, judged by the profiles of its run."""
+    """Print decision and table of a result, judged by the profiles of its run."""
     from edgebench.judge.judged import judge_folder
 
     judged = judge_folder(results_folder(results, output_dir))

@@ -151,7 +151,7 @@ class RunConfig:
     insecure: Annotated[bool, Setting(DEVICE, "A scheduler elsewhere without TLS.")] = False
     host: Annotated[
         str | None,
-        Setting(DEVICE, "--device's USER@BOARD[:PORT], by SSH.", "ADDRESS", "this machine"),
+        Setting(DEVICE, "SSH address of --device: USER@BOARD[:PORT].", "ADDRESS", "this machine"),
     ] = None
     port: Annotated[
         Annotated[str, Bounds(min_length=1, max_length=1000)] | None,
