@@ -96,7 +96,7 @@ def _listed(words: Sequence[str]) -> str:
 WHOLE = 0.9995
 """From this share of a scene on the rest, which a tenth of a percent does not show, is not spoken of."""
 
-EMULATED = "emulated: no device carried it out, so that nothing of it is a device's time, power or verdict"
+EMULATED = "emulated: times, power and verdicts do not apply"
 """Why a trial has no figure in seconds and no verdict."""
 
 IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"

@@ -243,14 +243,14 @@ def _what_passes(entry: Nearest, trials: Trials) -> str:
         text += f", and with what it lacks: {lacks}" if lacks else ""
         return f"{text}; {_misses_none(unmissed, trials)}" if unmissed else text
     if entry.trial not in unmissed:
-        return f"no limit lets {name}, the nearest, pass: {lacks}"
-    who = "it" if len(unmissed) == 1 else f"{name}, the nearest,"
+        return f"no other limit lets {name} (the nearest) pass: {lacks}"
+    who = "it" if len(unmissed) == 1 else f"{name} (the nearest)"
     return f"{_misses_none(unmissed, trials)}: {who} lacks {lacks}"
 
 
 def _misses_none(keys: Sequence[str], trials: Trials) -> str:
-    misses, is_not = ("misses", "is not") if len(keys) == 1 else ("miss", "are not")
-    return f"{trials.several(keys)} {misses} no limit and {is_not} shown to pass"
+    misses, is_ = ("misses", "is") if len(keys) == 1 else ("miss", "are")
+    return f"{trials.several(keys)} {misses} no limit but {is_} undecided"
 
 
 def _relaxed(limit: RelaxedLimit) -> str:

@@ -182,9 +182,9 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterat
         ]
         since = f"since {words.plain(last, 80)}"
         explained = (
-            f"What else is different {since}: {words.plain('; '.join(differences), 1000)}."
+            f"Also changed {since}: {words.plain('; '.join(differences), 1000)}."
             if differences
-            else f"Nothing else that the results record is different {since}."
+            else f"No other recorded fact changed {since}."
         )
         yield f"Changed at {words.plain(first, 80)} ({day or 'no date'}): {', '.join(levels)}. {explained}"
 
@@ -353,7 +353,7 @@ def _cells(row: ResultOverview) -> tuple[str, ...]:
 def _notes(rows: Sequence[ResultOverview]) -> Iterator[str]:
     if any(row.verdicts for row in rows):
         signs = ", ".join(f"{symbol} {word}" for word, symbol in words.SYMBOLS.items())
-        yield f"Verdicts: how many trials came to which, by profile, as the run ended with: {signs}."
+        yield f"Verdicts: number of trials by profile when the run ended ({signs})."
     unrecorded = [row.result for row in rows if row.profiles and row.verdicts is None]
     if unrecorded:
         yield (

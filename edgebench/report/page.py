@@ -241,7 +241,8 @@ def _not_measured(judged: Judged, titles: Mapping[str, str], command: str) -> li
     undecided = {
         about: group[0]
         for about, group in by_requirement.items()
-        if len(group) > 1 and all(verdict.verdict == "inconclusive" for verdict in group)
+        if len({verdict.trial for verdict in group}) == len(measured) > 1
+        and all(verdict.verdict == "inconclusive" for verdict in group)
     }
     lines = _undecided(judged, measured, undecided)
     if not unknown:

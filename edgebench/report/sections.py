@@ -68,10 +68,10 @@ def details(
     mission, power = _missions(missions, summaries), _power(summaries, trials, brief=True)
     made = [
         replace(changes, title=changes.title if is_published(summaries) else "", gist=""),
-        margins(matrix),
+        margins(matrix, brief=True),
         _trials(judged, trials),
         sharing_section(summaries, trials),
-        power,
+        *([power] if any(isinstance(block, Table) for block in power.blocks) else []),
         replace(mission, blocks=[Text(block.text) for block in mission.blocks if isinstance(block, Text)]),
         _warnings(judged, trials),
     ]
@@ -96,8 +96,11 @@ def _trials(judged: Judged, trials: Trials) -> Section:
     return Section("trials", "Trials", "", [*blocks, Notes(noted)] if blocks or noted else [])
 
 
-def margins(matrix: Matrix) -> Section:
-    """Margin of each trial by each requirement, and why a verdict is no pass."""
+def margins(matrix: Matrix, *, brief: bool = False) -> Section:
+    """Margin of each trial by each requirement, and why a verdict is no pass.
+
+    `brief` leaves out what is unknown for all trials, which the sentences above it say.
+    """
     rows = (*matrix.rows, *matrix.folded)
     names = {row.name: row.name for row in rows}
     cells: dict[tuple[str, str, int], dict[str, str]] = {}
@@ -132,7 +135,7 @@ def margins(matrix: Matrix) -> Section:
         Trials(names, dict.fromkeys(names, "")),
         ranges=True,
     )
-    unknown = Notes.of(f"all trials: {text}" for text in matrix.unknown_texts)
+    unknown = Notes.of([] if brief else [f"all trials: {text}" for text in matrix.unknown_texts])
     blocks: list[Block] = [*([table] if columns else []), unknown, Notes(about)]
     return Section("margins", "Margins and reasons", "", blocks if matrix.profiles else [])
 
@@ -398,6 +401,6 @@ def unseen_modes(summaries: Sequence[TrialSummary]) -> str:
     if not fewest or unseen_mode_share(fewest) < SELDOM:
         return ""
     return (
-        f"{fewest} sessions can miss slow starts: if 30 % of starts were slow, "
-        f"{words.percent(unseen_mode_share(fewest), 0)} of runs would show no difference"
+        f"{fewest} sessions can miss slow starts: if 30 % of starts are slow, "
+        f"{words.percent(unseen_mode_share(fewest), 0)} of runs do not show it"
     )

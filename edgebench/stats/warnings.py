@@ -15,7 +15,7 @@ class Flag(Enum):
 
     NOT_STEADY = "warm-up ended at its cap before the latency was steady in {share} sessions"
     OUTLIERS = "{share} steady {unit} are outliers (modified z-score above 14.8); none was removed"
-    FEW_SESSIONS = "{count} of the {of} sessions that an interval takes: none is given"
+    FEW_SESSIONS = "{count} of the {of} sessions that an interval needs: no interval"
     THERMAL_SUSPECTED = (
         "thermal: suspected in {share} sessions; the last quarter took up to {worst:.2f} times the first"
         "{warmth}"
@@ -46,7 +46,7 @@ class Flag(Enum):
     GOLDEN_ABSENT = "the outputs of {share} sessions were not checked against golden patches"
     EXTRAPOLATED = "extrapolated: {share} {unit} covered {what}"
     UNTIMED_STAGES = "{what}"
-    EMULATED = "emulated in {share} sessions: no device carried it out, so that no figure is its time"
+    EMULATED = "emulated in {share} sessions: times, power and verdicts do not apply"
     SKEWED = (
         "the medians of the {of} sessions are skewed, with a tail {what}: "
         "the interval covers less than it claims"
@@ -70,7 +70,7 @@ class Flag(Enum):
     )
     METER_ABSENT = "no power: {what} (in {share} sessions)"
     PROBE_LOST = "{what} (in {share} sessions): what it did not sample is missing"
-    READINGS_REJECTED = "{what} (in {share} sessions): no figure has anything of them"
+    READINGS_REJECTED = "{what} (in {share} sessions); they are not used"
     BOARD_UNCONFIRMED = "not confirmed: {what}"
     POWER_CONTRADICTED = "{what}"
     SAID = "{what} (in {share} sessions)"  # by the device or its runtime

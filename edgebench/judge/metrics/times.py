@@ -91,7 +91,7 @@ METRICS = (
         of_a_pass=True,
         shown=(
             Shown("matrix", form="interval", where_present=True),
-            Shown("trials", "Inference time, s", "interval"),
+            Shown("trials", "Inference time, s", "median"),
             Shown("latency", form="interval"),
         ),
     ),
