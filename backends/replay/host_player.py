@@ -41,7 +41,7 @@ HOST_FORMAT = "replay-host"
 NOT_PLAYED = "a replay of windows, or of a device without an agent, plays no probes"
 
 STATUSES = {"hang": "timeout", "out_of_memory": "out_of_memory", "raise": "error"}
-"""How a session ends by the kind of its crash; any other kind is a crash."""
+"""Status of a session by the kind of its crash; any other kind is a crash."""
 
 
 class ReplayDevice(AgentDevice):

@@ -1,4 +1,4 @@
-"""What commands share: consoles, option types, completion. Imports nothing heavy."""
+"""Shared parts of commands: consoles, option types, completion. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_option(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What `--set` takes for the shell: options of the devices that are typed, and the values of a choice."""
+    """Completions of `--set`: options of the devices that are typed, and the values of a choice."""
     from edgebench import registry
 
     texts: set[str] = set()
@@ -135,7 +135,7 @@ def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _index(output_dir: Path) -> Any:
-    """What the last listing of a folder keeps in the cache, by the name of a result."""
+    """Listing of a folder in the cache, by the name of a result."""
     from edgebench.prepare.cache import Cache
     from edgebench.results.layout import INDEX, index_key
 
@@ -169,7 +169,7 @@ def unread_version(folder: Path) -> str:
 
 
 def is_completed(name: str) -> bool:
-    """Whether a name from outside may be put on the user's line.
+    """True if a name from outside may be put on the user's line.
 
     A terminal would carry out control characters in it, the shell `$(...)`, a quote or a `;`, as it stands
     there unquoted, and with a dash first it would be an option.
@@ -178,7 +178,7 @@ def is_completed(name: str) -> bool:
 
 
 def _target_names(file: Path) -> list[str]:
-    """Those of an experiment.json, without settings and revisions; none where it is damaged."""
+    """Targets of an experiment.json, without settings and revisions; none if it is damaged."""
     from edgebench.files import read_regular
 
     try:
@@ -290,7 +290,7 @@ def _parameter(name: str, *, panel: bool = False, help_text: str = "") -> inspec
 
 
 def _typed_as(setting: DeclaredSetting) -> Any:
-    """What the command line makes of a flag: text, a path or a switch; the settings' types come after it."""
+    """Type of a flag on the command line: text, a path or a switch; the settings' types come after it."""
     if setting.kind is bool:
         return bool
     if setting.is_list:
@@ -358,7 +358,7 @@ OutputDirOption = Annotated[
 LongOutputDirOption = Annotated[
     Path | None, typer.Option("--output-dir", metavar="DIR", help="Folder of results. Default: results")
 ]
-"""For commands whose -o names the file that they write."""
+"""Option of commands whose -o names the file that they write."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 ReferenceOption = Annotated[
     bool,

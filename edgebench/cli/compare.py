@@ -316,13 +316,13 @@ def history(
 
 
 def _is_of(planned: TrialRecord, target: str | None) -> bool:
-    """Whether a planned trial is of a target, by its name with or without settings and revisions."""
+    """True if a planned trial is of a target, by its name with or without settings and revisions."""
     plain = planned.target.partition("[")[0].partition(" (")[0]  # `nano` of `nano[threads=2]` and `nano (2)`
     return target in (None, planned.target, plain)
 
 
 def _names(planned: TrialRecord) -> tuple[str, ...]:
-    """What --trial may call it: key, variant, and as tables do `0.5 int8` or `cpu: 0.5 int8`."""
+    """Names that --trial takes: key, variant, and as tables do `0.5 int8` or `cpu: 0.5 int8`."""
     from edgebench.report.words import depth
 
     if planned.depth_multiplier is None:
@@ -377,7 +377,7 @@ FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def require_figure(path: Path | None) -> None:
-    """Before anything is computed: UsageError for another ending, or a folder that is not there."""
+    """Raise UsageError for another ending or a missing folder, before anything is computed."""
     from edgebench.files import require_file_name
 
     if path is not None:

@@ -26,7 +26,7 @@ from edgebench.cli.common import (
 
 
 class Form(StrEnum):
-    """What a result is exported as."""
+    """Form of an exported result."""
 
     ARCHIVE = "archive"
     MLFLOW = "mlflow"

@@ -264,7 +264,7 @@ def _unchecked(recording: Recording) -> dict[str, Any]:
 
 
 def _checked(recording: Recording) -> dict[str, Any]:
-    """Those of `listings.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
+    """Fields of `listings.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
     info, fields = recording.info, _unchecked(recording)
     if info is None:
         return fields

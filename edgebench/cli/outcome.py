@@ -1,4 +1,4 @@
-"""What commands end with: tables, the report's path, and the exit code."""
+"""End of commands: tables, the report's path, and the exit code."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def show_judged(
 def conclude(
     folder: Path, outcome: Outcome, profiles: Sequence[Profile], *, strict: bool, json_: bool
 ) -> None:
-    """After a run: the report, the tables and the exit code; an interrupted run says how to go on.
+    """Write the report and print the tables after a run; an interrupted run says how to go on.
 
     What ended the measuring on one host is an error, after the report of what the others measured.
     """
@@ -130,7 +130,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
 
 
 def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
-    """Before a run: what its sessions will not resolve, and how long devices take that are slow to load."""
+    """Say before a run how narrow intervals will be, and how long slow devices take to load."""
     from edgebench.report.listings.planned import forecast_notes, time_notes
     from edgebench.run.cost import costs_of
 

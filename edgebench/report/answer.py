@@ -171,7 +171,7 @@ def _miss(verdict: Verdict) -> str:
 
 
 def settling_sentences(decisions: Sequence[Decision], trials: Trials) -> list[str]:
-    """What would settle each open requirement: `disco-realtime, peak power: --meter KIND (all 9 trials)`."""
+    """Sentences on what settles each open requirement: `disco-realtime, peak power: --meter KIND`."""
     profiles = words.grouped(
         (
             (words.judged_quantity(entry.quantity, entry.statistic), entry.by, trials.several(entry.trials)),

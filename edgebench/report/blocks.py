@@ -1,4 +1,4 @@
-"""What a document is made of: HTML, Markdown and the terminal each have their way to show a block."""
+"""Blocks of a document: HTML, Markdown and the terminal each have their way to show a block."""
 
 from __future__ import annotations
 
@@ -216,13 +216,13 @@ class Matrix:
 
     @property
     def roomy(self) -> bool:
-        """Whether names and figures need no second line on a wide screen."""
+        """True if names and figures need no second line on a wide screen."""
         few = len(self.columns) + len(self.profiles) <= _ROOMY_COLUMNS
         return few and all(len(row.name) <= _ROOMY_NAME for row in (*self.rows, *self.folded))
 
     @property
     def width(self) -> Literal["", "packed", "stacked"]:
-        """Whether headings and verdicts have room side by side: on a wide screen alone, or on no screen."""
+        """Room for headings and verdicts: enough (empty), on wide screens (`packed`), on none (`stacked`)."""
         rows = (*self.rows, *self.folded)
         longest = [_longest_word([column.heading]) for column in self.columns]
         for at, profile in enumerate(self.profiles):
@@ -233,7 +233,7 @@ class Matrix:
 
     @cached_property
     def unknown(self) -> tuple[tuple[Judgement, ...], ...]:
-        """By profile: the requirements that are unknown for all of several trials, for the same reason."""
+        """Requirements, by profile, that are unknown for all of several trials for the same reason."""
         by_profile = []
         for at in range(len(self.profiles)):
             trials = [each.judgements for row in (*self.rows, *self.folded) if (each := row.standings[at])]

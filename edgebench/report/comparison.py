@@ -54,10 +54,10 @@ SYMBOLS: Mapping[Word, str] = {
     "undecided": "?",
     "not compared": "·",
 }
-"""Before a word, so that its colour is never all that tells it."""
+"""Symbol of each word, so that colour alone never tells it."""
 
 _TIMES_FROM = 1.5
-"""From this factor on a ratio is shown as times, and not in per cent."""
+"""Least factor that is shown as times instead of per cent."""
 
 _LESS_AND_MORE = (
     (TIME_UNITS, "faster", "slower"),
@@ -82,7 +82,7 @@ def figure(item: MetricComparison, value: float | None) -> str:
 
 
 def heading(name: str) -> str:
-    """What a table of a metric is headed by: `image_s [s], lower is better`."""
+    """Heading of a table of a metric: `image_s [s], lower is better`."""
     metric = METRICS[name]
     unit = "" if metric.units in (SHARE_UNITS, BYTE_UNITS) else f" [{metric.unit}]"
     return f"{name}{unit}, {metric.better} is better"
@@ -139,7 +139,7 @@ def _in_points(threshold: Threshold) -> str:
 
 
 def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
-    """Why something is open, what would decide it, notes, and trials without a partner.
+    """Notes: reasons of open comparisons, what would decide them, and trials without a partner.
 
     `brief` has what disturbed the sessions in one line a side; `gate` says why one decides nothing.
     """
@@ -155,7 +155,7 @@ def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
 
 
 def _said(result: ComparedResult) -> list[str]:
-    """What the devices say of both sides: `A and B: replay: no figure was measured`."""
+    """Notes of the devices of both sides: `A and B: replay: no figure was measured`."""
     sides = words.grouped(
         (note.text if note.who.startswith(("all", "both")) else note.line, side)
         for side in ("A", "B")
@@ -229,7 +229,7 @@ def summary(comparison: ResultsComparison, *, gate: bool = True) -> list[str]:
 
 
 def gate_warning(comparison: ResultsComparison) -> str:
-    """By how many comparisons a gate decides nothing, and why; empty where it decides by all."""
+    """Number of comparisons that decide nothing at a gate, and why; empty if all decide."""
     reasons = [item.gate for item in comparison.comparisons if item.gate]
     if not reasons:
         return ""
@@ -239,7 +239,7 @@ def gate_warning(comparison: ResultsComparison) -> str:
 
 
 def rules(comparison: ResultsComparison) -> str:
-    """What counts as different, as a caption."""
+    """Caption: the rules by which results count as different."""
     threshold = comparison.threshold
     tested = (
         f"If nothing changed, at most 1 comparison in {1 / threshold.alpha:g} reports a difference (Holm). "
@@ -312,7 +312,7 @@ def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = T
 
 
 def _differences(result: ComparedResult) -> Table:
-    """What the two results differ in besides their figures."""
+    """Differences of the two results besides their figures."""
     rows = tuple(
         (
             words.plain(f"{difference.subject}: {difference.fact}", 80),

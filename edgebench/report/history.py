@@ -1,4 +1,4 @@
-"""What `edgebench history` and `edgebench results` print: a table and its remarks, or a JSON document."""
+"""Output of `edgebench history` and `edgebench results`: a table and its remarks, or a JSON document."""
 
 from __future__ import annotations
 

@@ -45,14 +45,14 @@ class MissionFigure(NamedTuple):
     scale: float = 1.0
 
     def shown(self, mission: Mission) -> str:
-        """In its unit with its interval, then its 99th percentile over cycles where it has one."""
+        """Text of the figure with its interval, then its 99th percentile over cycles where it has one."""
         tail = mission.figures.get(f"{self.name}{TAIL}", Figure()).in_unit(self.scale)
         shown = _shown(mission.figures[self.name].in_unit(self.scale))
         return shown if tail.value is None else f"{shown}, p99 {_shown(tail)}"
 
     @property
     def schema(self) -> dict[str, Any]:
-        """In documents: the figure with its interval over sessions, or null; in its base unit."""
+        """Schema in documents: the figure with its interval over sessions, or null; in its base unit."""
         end = ["number", "null"]
         ends = {
             "value": _field("The mean over the sessions.", "number", self.base_unit),
@@ -160,7 +160,7 @@ def mission_entry(mission: Mission) -> dict[str, Any]:
 DAYS = 10.0
 SEED = 0
 MOST_IMAGES = 20_000
-"""That are played for one trial, where a cycle has no more: days with more images are fewer."""
+"""Most images that are played for one trial, unless one cycle has more."""
 MOST_IN_CYCLE = 200_000
 MOST_MISSIONS = 200
 """Trials times profiles; beyond it a report would wait for what few of its readers look at."""

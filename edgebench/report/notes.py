@@ -1,4 +1,4 @@
-"""What holds for several trials, said once: the sentence, the trials, and each trial's own words."""
+"""Notes that several trials share: the sentence, the trials, and each trial's own words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED = 4  # trials that are named one by one; of more, some are
 
 @dataclass(frozen=True)
 class Trials:
-    """What the trials of a page are called.
+    """Names of the trials of a page.
 
     Attributes:
         names: short names by key.
@@ -32,7 +32,7 @@ class Trials:
 
     @classmethod
     def of(cls, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> Trials:
-        """Those of these summaries, under these names."""
+        """Names of these summaries."""
         return cls(
             {summary.key: names[summary.key] for summary in summaries},
             {summary.key: words.plain(summary.target, 60) for summary in summaries},

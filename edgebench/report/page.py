@@ -104,7 +104,7 @@ def front(judged: Judged, decisions: Sequence[Decision]) -> Front:
 
 
 def is_published(summaries: Sequence[TrialSummary]) -> bool:
-    """Whether the trials are published figures, not measured here."""
+    """True if the trials are published figures, not measured here."""
     return any(summary.published for summary in summaries)
 
 
@@ -188,7 +188,7 @@ def doubts(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
 
 
 def _conditions(trial: TrialSummary) -> list[str]:
-    """What is declared or assumed of a trial, and why it lacks its main figure; empty texts for nothing."""
+    """Declarations and assumptions of a trial, and why it lacks its main figure; empty texts for none."""
     return [
         *declared_texts(trial),
         words.assumed(trial),
@@ -199,14 +199,14 @@ def _conditions(trial: TrialSummary) -> list[str]:
 
 
 def incomplete_text(summary: TrialSummary) -> str:
-    """Why a trial was not measured in full; empty where it was."""
+    """Reason why a trial was not measured in full; empty if it was."""
     if summary.status == "done":
         return ""
     return f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}"
 
 
 def _is_elsewhere(trials: Mapping[str, TrialSummary], verdict: Verdict) -> bool:
-    """Whether the figure is another machine's than the declared board's."""
+    """True if the figure is of another machine than the declared board."""
     reason = trials[verdict.trial].other_machine if verdict.trial in trials else ""
     return bool(reason) and verdict.verdict == "unknown" and verdict.reason == reason
 
@@ -433,7 +433,7 @@ def matrix_of(
 
 
 def _limits_of(profile: str, verdicts: Sequence[Verdict]) -> str:
-    """What a profile requires, as the explanation of its column."""
+    """Requirements of a profile, as the explanation of its column."""
     limits = (words.limit(verdict) for verdict in verdicts if verdict.profile == profile)
     return ", ".join(dict.fromkeys(limits))
 
@@ -466,7 +466,7 @@ def _figures(
 
 
 def _is_inside(metric: Metric, summaries: Sequence[TrialSummary]) -> bool:
-    """Whether every trial with this figure has the one that it is a part of."""
+    """True if each trial with this figure has the one that it is a part of."""
     wholes = [each for each in METRICS.values() if each.part == metric.name]
     return any(
         all(whole.value(summary) is not None for summary in summaries if metric.value(summary) is not None)

@@ -42,7 +42,7 @@ _WORST = 10  # classes and confusions that are shown instead of a larger one
 
 
 def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]) -> list[Section]:
-    """Those that have something to say, in their order."""
+    """Sections that are not empty, in order."""
     summaries = judged.summaries
     trials = Trials.of(summaries, tables.trial_names(summaries))
     made = [
@@ -149,7 +149,7 @@ def _under(heading: str, *blocks: Block) -> list[Block]:
 
 
 def _changes(judged: Judged, answers: Answers, trials: Trials) -> Section:
-    """What would change a verdict, or for published figures what each verdict is based on."""
+    """Sentences on what changes a verdict; for published figures the source of each verdict."""
     blocks: list[Block] = []
     if is_published(judged.summaries):
         published = {(each.key, figure.quantity) for each in judged.summaries for figure in each.published}
@@ -367,7 +367,7 @@ _METERS = 4  # whose averaging times are named
 
 
 def reading_notes(summaries: Sequence[TrialSummary]) -> list[str]:
-    """What mean, peak and net energy are; nothing where no trial had a meter."""
+    """Definitions of mean, peak and net energy; nothing without a meter."""
     rails = [rail for summary in summaries for rail in summary.power or ()]
     if not rails:
         return []
@@ -391,7 +391,7 @@ def reading_notes(summaries: Sequence[TrialSummary]) -> list[str]:
 
 
 SELDOM = 0.05
-"""What stays unseen in less of all results than an interval misses is not worth a sentence."""
+"""Least share of runs that miss slow starts for which the note is written."""
 
 
 def unseen_modes(summaries: Sequence[TrialSummary]) -> str:

@@ -45,7 +45,7 @@ FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
     "count": ("", words.count),
     "area": ("", lambda figure: words.estimate(figure.area, figure.low, figure.high)),
 }
-"""Which field of the value is printed, the value itself where that is empty, and how."""
+"""Field of the value that is printed (empty: the value itself), and the function that prints it."""
 
 
 def value_of(metric: Metric, trial: TrialSummary) -> Any:
@@ -69,7 +69,7 @@ def metric_text(value: Any, form: Form) -> str:
 
 
 def scope_text(rail: PowerFigure) -> str:
-    """What its meter covers: `board`, `scope unknown`."""
+    """Scope of its meter: `board`, `scope unknown`."""
     return words.plain(rail.scope, 20) or UNKNOWN_SCOPE
 
 
@@ -84,7 +84,7 @@ def rail_text(rail: PowerFigure) -> str:
 
 
 def declared_texts(summary: TrialSummary) -> list[str]:
-    """What was declared of a trial's target, marked as such: mass, size, power and boot time."""
+    """Declared values of a trial's target, marked as such: mass, size, power and boot time."""
     texts = [
         f"declared {METRICS[name].label.lower()}: {words.quantity(getattr(summary, name))} "
         f"{name.rpartition('_')[2]} ({words.plain(source)})"
@@ -102,7 +102,7 @@ def declared_texts(summary: TrialSummary) -> list[str]:
 
 
 def scopes_note(rails: Iterable[PowerFigure]) -> str:
-    """Why figures of these rails cannot all be compared; "" where one scope holds them all."""
+    """Reason why figures of these rails cannot all be compared; "" if their scope is one."""
     ranks = {scope_text(rail): scope_rank(rail.scope) for rail in rails}
     if len(ranks) < 2:
         return ""
@@ -136,7 +136,7 @@ def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
 
 
 def names_by_trial(summaries: Sequence[TrialSummary]) -> dict[str, tuple[str, ...]]:
-    """By key the names of each trial, with its target in front and without."""
+    """Names of each trial by key, with its target in front and without."""
     with_target, alone = trial_names(summaries), words.labels(summaries)
     return {key: tuple(dict.fromkeys((name, alone[key]))) for key, name in with_target.items()}
 
@@ -192,7 +192,7 @@ def latency(summaries: Sequence[TrialSummary]) -> Table:
 
 
 def start(summaries: Sequence[TrialSummary]) -> Table:
-    """What happens once a session, memory, and building, which happens once a board."""
+    """Times of a session's start, memory, and the build, once per board."""
     seconds = [summary.built.seconds if summary.built else None for summary in summaries]
     built = [metric_text(value, "number") for value in seconds]
     return metric_table(

@@ -212,7 +212,7 @@ def _locked(folder: Path) -> Iterator[WriterLock]:
 
 
 def _holder(folder: Path) -> str:
-    """Who holds the lock, as far as the note can be read: it is in a folder that anyone may write."""
+    """Holder of the lock, if the note can be read: it is in a folder that anyone may write."""
     path = folder / HOLDER_FILE
     try:
         if regular_file(path, folder) is None:
@@ -312,7 +312,7 @@ class ExperimentStore:
         return max(layout.numbers_in(sessions), default=-1) + 1
 
     def has(self, keys: Iterable[str]) -> bool:
-        """Whether all of these are keys of the experiment's trials."""
+        """True if all of these are keys of the experiment's trials."""
         return self._keys.issuperset(keys)
 
     def extend(self, record: ExperimentRecord) -> None:

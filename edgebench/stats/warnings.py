@@ -1,4 +1,4 @@
-"""What a reader should know before trusting a figure: an enumeration, rendered in one place."""
+"""Warnings about figures: an enumeration, rendered in one place."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ CONTAMINATION = (Flag.INTERFERENCE, Flag.THROTTLED, Flag.CLOCK_DROP)
 """Recorded by the device: times and power are those of a machine that was slowed down."""
 
 DISTURBANCES = (*CONTAMINATION, Flag.THERMAL_SUSPECTED, Flag.THERMAL_SHORT)
-"""With what is only suspected from the times themselves."""
+"""Contamination, and what is only suspected from the times themselves."""
 
 
 @dataclass(frozen=True)
 class Interference:
-    """What something else took of the worker's cores at the worst; 0 where that is nothing to speak of.
+    """Largest share of the worker's cores that other work took; 0 if negligible.
 
     Attributes:
         stolen_share: the share of their time that a hypervisor gave to others.
@@ -146,7 +146,7 @@ class Caution:
 
     @property
     def kind(self) -> tuple[Flag, str]:
-        """What makes two cautions the same, whatever their numbers are."""
+        """Identity of a caution, whatever its numbers are."""
         return self.flag, str(self.what) if self.flag in _TEXTS else ""
 
     def sentence(self) -> str:
@@ -193,7 +193,7 @@ def _share(cautions: Sequence[Caution]) -> str:
 
 
 def _details_text(details: Sequence[str | Interference]) -> str:
-    """What was seen, of several: the worst interference; of many texts that differ the first."""
+    """Details of several cautions: the worst interference, or the first of many texts."""
     interference = [detail for detail in details if isinstance(detail, Interference)]
     if interference:
         return str(Interference.worst(interference))
@@ -250,7 +250,7 @@ def around(t_ns: Stamps, counts: Values, start_ns: int, end_ns: int) -> tuple[St
 
 
 def clock_drop(mhz: Values) -> float | None:
-    """By which share the median clock of the last quarter is below that of the first; None below 8 samples.
+    """Share by which the median clock of the last quarter is below that of the first; None below 8 samples.
 
     Args:
         mhz: samples in the order of time, any unit; negative results are clocks that rose.
@@ -263,7 +263,7 @@ def clock_drop(mhz: Values) -> float | None:
 
 
 def throttle_flags(values: Values) -> tuple[str, ...]:
-    """What the firmware's bits say happened in the window, in words; empty for nothing.
+    """Events in the window by the firmware's bits, in words; empty for none.
 
     A bit that says that something happened since the board started counts where it appears in the window.
     """
@@ -276,12 +276,12 @@ def throttle_flags(values: Values) -> tuple[str, ...]:
 
 
 def throttle_events(counts: Values) -> int:
-    """By how much a counter of throttle events rose in the window."""
+    """Rise of a counter of throttle events in the window."""
     return max(0, int(counts[-1] - counts[0])) if counts.size > 1 else 0
 
 
 def rate_per_s(t_ns: Stamps, counts: Values) -> float | None:
-    """How fast a counter rose, events a second; None over less than a second."""
+    """Rate of a counter, events per second; None over less than a second."""
     if counts.size < 2:
         return None
     window_s = float(t_ns[-1] - t_ns[0]) / 1e9
@@ -300,7 +300,7 @@ def stolen_share(t_ns: Stamps, busy_ns: Values, stolen_ns: Values) -> float | No
 
 
 def others_cores(t_ns: Stamps, busy_ns: Values, running_ns: Values) -> float | None:
-    """How many cores' worth of work other than the worker's ran; None over less than a second.
+    """Work of others, in cores; None over less than a second.
 
     Args:
         t_ns: of both counters.
