@@ -308,9 +308,17 @@ def history(
     if figure is not None:
         _draw(figure, series)
     unreadable += copies
-    given = {"metric": metric, "since": since, "last": last, "baseline": baseline, "output-dir": output_dir}
-    given |= {} if minimum_effect == _MINIMUM_EFFECT else {"minimum-effect": minimum_effect}
-    options = [word for name, value in given.items() if value for word in (f"--{name}", str(value))]
+    given = {
+        "metric": metric,
+        "since": since or None,
+        "last": last,
+        "baseline": baseline,
+        "minimum-effect": None if minimum_effect == _MINIMUM_EFFECT else minimum_effect,
+        "output-dir": output_dir,
+    }
+    options = [
+        word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))
+    ]
     print_history(stdout(), series, unreadable, minimum_effect / 100, options=options, as_json=json_)
     say_each("left out", [f"{each.result}: {each.reason}" for each in unreadable])
 

@@ -195,9 +195,7 @@ def start(summaries: Sequence[TrialSummary]) -> Table:
     """Times of a session's start, memory, and the build, once per board."""
     seconds = [summary.built.seconds if summary.built else None for summary in summaries]
     built = [metric_text(value, "number") for value in seconds]
-    return metric_table(
-        "start", summaries, "mean over the sessions", (Column("Build on the board, s", figures=True), built)
-    )
+    return metric_table("start", summaries, "mean over the sessions", ("Build on the board, s", built))
 
 
 def power_tables(summaries: Sequence[TrialSummary], *, brief: bool = False) -> list[Table]:

@@ -238,8 +238,8 @@ def _text_widths(table: Table, width: int) -> list[int]:
 
 def _rich_table(console: Console, table: Table) -> RichTable:
     """The table with its verdicts in their colours; figures are right-aligned and never folded."""
-    style = box.ASCII if console.options.ascii_only else box.SIMPLE_HEAD
-    shown = RichTable(box=style, pad_edge=False, show_edge=False, header_style="bold")
+    rules = box.ASCII if console.options.ascii_only else box.SIMPLE_HEAD
+    shown = RichTable(box=rules, pad_edge=False, show_edge=False, header_style="bold")
     if table.look == "plain":
         shown.box, shown.padding = None, (0, _GAPS["plain"], 0, 0)
     for column in table.columns:
