@@ -4,10 +4,10 @@
 
     results = edgebench.load("latest")      # or the path of a result folder
     results                                 # in a notebook: its trials as a table
-    results.summaries()                     # one row a trial, every figure with its interval
-    results.verdicts("disco-realtime")      # one row a trial and requirement
-    results.mission("disco-greenland")      # duty cycle, backlog, age of results, energy a cycle
-    results.rails()                         # one row a trial and rail of a meter
+    results.summaries()                     # one row per trial, every figure with its interval
+    results.verdicts("disco-realtime")      # one row per trial and requirement
+    results.mission("disco-greenland")      # duty cycle, backlog, age of results, energy per cycle
+    results.rails()                         # one row per trial and rail of a meter
     results.plot.latency()                  # matplotlib axes
     edgebench.compare("before", "after")    # better, worse, the same or undecided
     edgebench.concat(["before", "after"])   # several results as one

@@ -205,7 +205,7 @@ class FakeSession:
             memory=MemoryFigures(after_load_bytes=10, peak_bytes=20),
             runtime={"name": "fake"},
             clock={"start": match, "end": match},
-            probe_reasons={"": "no meter was asked for"},
+            probe_reasons={"": "no meter"},
         )
 
 

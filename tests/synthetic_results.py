@@ -521,9 +521,7 @@ def _measured(
             "end": {"offset_ns": 120, "bound_ns": 41_000},
         },
         probes=tuple(map(asdict, infos)),
-        probe_reasons={}
-        if any(PACKAGE in info.channels for info in infos)
-        else {"": f"no meter was asked for{text}"},
+        probe_reasons={} if any(PACKAGE in info.channels for info in infos) else {"": f"no meter{text}"},
         windows_ns=windows_ns,
         predicted=predicted,
         warnings=(text,) if text else (),

@@ -55,7 +55,7 @@ class ReplayBackend(AgentBackend):
         return self._sources[chosen]
 
     def offers(self, options: Mapping[str, Json]) -> tuple[Variant, ...]:
-        """Those of the scenario."""
+        """Variants of the scenario."""
         return self._source(options).variants()
 
     def pictures(self, options: Mapping[str, Json], cache: Cache) -> Pictures:
@@ -91,7 +91,7 @@ class ReplayBackend(AgentBackend):
         return outcomes
 
     def check(self, target: Target) -> list[Finding]:
-        """Whether there is a scenario to play, and that it is no measurement."""
+        """Find the scenario that is played."""
         try:
             name = self._source(target.options).name
         except EdgeBenchError as error:
@@ -100,7 +100,7 @@ class ReplayBackend(AgentBackend):
             Finding(
                 "ok",
                 "replay",
-                f"replayed from {name}: no figure is measured here",
-                "measure with another --device",
+                f"plays {name}",
+                "to measure, name another --device",
             )
         ]

@@ -41,7 +41,7 @@ HOST_FORMAT = "replay-host"
 NOT_PLAYED = "a replay of windows, or of a device without an agent, plays no probes"
 
 STATUSES = {"hang": "timeout", "out_of_memory": "out_of_memory", "raise": "error"}
-"""How a session ends by the kind of its crash; any other kind is a crash."""
+"""Status of a session by the kind of its crash; any other kind is a crash."""
 
 
 class ReplayDevice(AgentDevice):
@@ -120,7 +120,7 @@ class HostSession:
 
     def facts(self) -> SessionFacts:
         """The scenario's, and that nothing was measured."""
-        words = f"replayed from {self._script['source']}: no figure was measured here"
+        words = f"replay: no figure was measured ({self._script['source']} was played)"
         meters = self._settings.meters or ("",)
         return SessionFacts(
             cold=ColdFigures(load_s=self._drawn.load_ns / 1e9 or None),

@@ -1,4 +1,4 @@
-"""What commands share: consoles, option types, completion. Imports nothing heavy."""
+"""Shared parts of commands: consoles, option types, completion. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_option(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What `--set` takes for the shell: options of the devices that are typed, and the values of a choice."""
+    """Completions of `--set`: options of the devices that are typed, and the values of a choice."""
     from edgebench import registry
 
     texts: set[str] = set()
@@ -135,7 +135,7 @@ def complete_measured_target(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _index(output_dir: Path) -> Any:
-    """What the last listing of a folder keeps in the cache, by the name of a result."""
+    """Listing of a folder in the cache, by the name of a result."""
     from edgebench.prepare.cache import Cache
     from edgebench.results.layout import INDEX, index_key
 
@@ -169,7 +169,7 @@ def unread_version(folder: Path) -> str:
 
 
 def is_completed(name: str) -> bool:
-    """Whether a name from outside may be put on the user's line.
+    """True if a name from outside may be put on the user's line.
 
     A terminal would carry out control characters in it, the shell `$(...)`, a quote or a `;`, as it stands
     there unquoted, and with a dash first it would be an option.
@@ -178,7 +178,7 @@ def is_completed(name: str) -> bool:
 
 
 def _target_names(file: Path) -> list[str]:
-    """Those of an experiment.json, without settings and revisions; none where it is damaged."""
+    """Targets of an experiment.json, without settings and revisions; none if it is damaged."""
     from edgebench.files import read_regular
 
     try:
@@ -290,7 +290,7 @@ def _parameter(name: str, *, panel: bool = False, help_text: str = "") -> inspec
 
 
 def _typed_as(setting: DeclaredSetting) -> Any:
-    """What the command line makes of a flag: text, a path or a switch; the settings' types come after it."""
+    """Type of a flag on the command line: text, a path or a switch; the settings' types come after it."""
     if setting.kind is bool:
         return bool
     if setting.is_list:
@@ -330,16 +330,16 @@ DeclaredPowerOption = Annotated[
     list[str] | None,
     option(
         "declared_power",
-        help_text="What a target draws as a whole by a data sheet or label, judged where no meter decides: "
-        "[TARGET=]WATTS:KIND:SOURCE, such as nano=9.5:maximum:'its label'. A maximum can pass a limit, a "
-        "typical power fail one. Repeatable.",
+        help_text="Power of a whole target from a data sheet or label, [TARGET=]WATTS:KIND:SOURCE, such as "
+        "nano=9.5:maximum:'its label'. Used if no meter decides: a maximum can pass a limit, a typical power "
+        "can fail one. Repeatable.",
     ),
 ]
 DeclaredOption = Annotated[
     list[str] | None,
     option(
         "declared",
-        help_text="Mass, size or boot time by a source, such as nano=mass_g:180:weighed, "
+        help_text="Mass, size or boot time with its source, such as nano=mass_g:180:weighed, "
         "size_mm:100x80x29:'its drawing' or boot_s:25:typical:'stop watch'. Repeatable.",
     ),
 ]
@@ -347,8 +347,8 @@ BoardOption = Annotated[
     list[str] | None,
     option(
         "board",
-        help_text="What a target is made of, [TARGET=]NAME, such as coral=coral-usb: mass, size and power by "
-        "`edgebench boards`, in place of those of the boards that it ran with. Repeatable.",
+        help_text="Board of a target, [TARGET=]NAME, such as coral=coral-usb, with its mass, size and power "
+        "(`edgebench boards list`). Replaces the boards that the run named. Repeatable.",
     ),
 ]
 ProfileOption = Annotated[list[str] | None, option("profile")]
@@ -358,20 +358,20 @@ OutputDirOption = Annotated[
 LongOutputDirOption = Annotated[
     Path | None, typer.Option("--output-dir", metavar="DIR", help="Folder of results. Default: results")
 ]
-"""For commands whose -o names the file that they write."""
+"""Option of commands whose -o names the file that they write."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document (schema version 1).")]
 ReferenceOption = Annotated[
     bool,
     typer.Option(
         "--reference",
-        help="Judge published figures, which come with EdgeBench, instead of RESULTS; by default against the "
-        "shipped profiles. Each verdict quotes its source.",
+        help="Judge the published figures that come with EdgeBench instead of RESULTS. Each verdict quotes "
+        "its source. Default profiles: the shipped ones.",
     ),
 ]
 DetailsOption = Annotated[
-    bool, typer.Option("--details", help="Also print margins, stages, power, warnings and the environment.")
+    bool, typer.Option("--details", help="Also print what would pass, margins, trials, power and warnings.")
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 where a verdict is undecided.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 4 if a verdict is undecided.")]
 ResultsArgument = Annotated[
     str,
     typer.Argument(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from edgebench.records.stored import TrialRecord
     from edgebench.results.load import StoredResults
 
+_MINIMUM_EFFECT = 3.0  # per cent
 MinimumEffectOption = Annotated[
     float,
     typer.Option(
@@ -42,7 +43,7 @@ MinimumEffectOption = Annotated[
         metavar="PERCENT",
         min=0.0,
         max=1000.0,
-        help="The smallest difference of times, power, energy and bytes that counts.",
+        help="Smallest difference of times, power, energy and bytes that counts.",
     ),
 ]
 FigureOption = Annotated[
@@ -59,7 +60,7 @@ def compare(
         typer.Argument(
             metavar="BASELINE",
             autocompletion=complete_results,
-            help="What to compare with: a result folder, a name under --output-dir, or `latest`.",
+            help="The result to compare with: a folder, a name under --output-dir, or `latest`.",
             show_default=False,
         ),
     ],
@@ -79,9 +80,9 @@ def compare(
             "--metric",
             metavar="METRIC",
             autocompletion=complete_compared_metric,
-            help="What to compare by, such as image_s, infer_s, energy_j, accuracy or memory_bytes; "
-            "repeatable, or several after commas. Default: image_s (infer_s where that is missing), and "
-            "accuracy and energy_j where both sides have them.",
+            help="Metric to compare, such as image_s, infer_s, energy_j, accuracy or memory_bytes; "
+            "repeatable, or several with commas. Default: image_s (infer_s if that is missing), accuracy and "
+            "energy_j.",
         ),
     ] = None,
     pair: Annotated[
@@ -89,11 +90,11 @@ def compare(
         typer.Option(
             "--pair",
             metavar="A=B",
-            help="Compare target A of the baseline with target B, where their names differ. Repeatable. "
-            "Where each result has one target, these two are compared without it.",
+            help="Compare target A of the baseline with target B if their names differ. Repeatable. "
+            "Not needed if each result has one target.",
         ),
     ] = None,
-    minimum_effect: MinimumEffectOption = 3.0,
+    minimum_effect: MinimumEffectOption = _MINIMUM_EFFECT,
     minimum_points: Annotated[
         float,
         typer.Option(
@@ -101,7 +102,7 @@ def compare(
             metavar="POINTS",
             min=0.0,
             max=100.0,
-            help="The smallest difference of shares, such as accuracy, that counts, in hundredths.",
+            help="Smallest difference of shares, such as accuracy, that counts, in percentage points.",
         ),
     ] = 1.0,
     fail_on: Annotated[
@@ -109,23 +110,23 @@ def compare(
         typer.Option(
             "--fail-on",
             metavar="regression",
-            help="Exit with 3 where anything is worse than in the baseline. Times, power, energy and memory "
-            "decide from 5 sessions a side on, else there is a warning.",
+            help="Exit with 3 if anything is worse than the baseline. Times, power, energy and memory decide "
+            "from 5 sessions per side on; below that there is a warning.",
         ),
     ] = None,
     include_contaminated: Annotated[
         bool,
         typer.Option(
             "--include-contaminated",
-            help="With --fail-on: decide by sessions with interference, throttling or falling clocks, too.",
+            help="With --fail-on: also use sessions with interference, throttling or falling clocks.",
         ),
     ] = False,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Exit with 4 where something of the baseline is undecided, also by --fail-on, was not "
-            "measured again, or has no partner.",
+            help="Exit with 4 if a trial of the baseline is undecided, was not measured again or has no "
+            "partner.",
         ),
     ] = False,
     file: Annotated[
@@ -134,12 +135,12 @@ def compare(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write it to a file: .md, for a pull request, .csv with a row a comparison, or .json.",
+            help="File to write: .md for a pull request, .csv with one row per comparison, or .json.",
         ),
     ] = None,
     form: Annotated[
         Literal["md", "csv"] | None,
-        typer.Option("--format", metavar="md|csv", help="Print it in that form."),
+        typer.Option("--format", metavar="md|csv", help="Print the comparison in this form."),
     ] = None,
     figure: FigureOption = None,
     output_dir: LongOutputDirOption = None,
@@ -147,10 +148,10 @@ def compare(
 ) -> None:
     """Compare results with a baseline: better, worse, the same or undecided.
 
-    Trials are paired by target, variant, batch and swept settings, so that
-    versions, weights and hosts may differ; what differs is named first. Times,
-    power, energy and memory are compared by their sessions (Welch), accuracy
-    image by image (McNemar), power and energy only by meters of one scope.
+    Trials are paired by target, variant, batch and swept settings. Versions,
+    weights and hosts may differ; all differences are listed first. Times, power,
+    energy and memory are compared by session (Welch), accuracy by image
+    (McNemar). Power and energy are compared only for meters of one scope.
     If nothing changed, at most 1 comparison in 20 reports a difference (Holm).
 
     Exit codes: 0, 3 something is worse (--fail-on regression), 4 something is
@@ -212,7 +213,7 @@ def history(
         typer.Argument(
             metavar="TARGET",
             autocompletion=complete_measured_target,
-            help="Only this target. Default: all that results have.",
+            help="Only this target. Default: all.",
             show_default=False,
         ),
     ] = None,
@@ -221,8 +222,8 @@ def history(
         typer.Option(
             metavar="METRIC",
             autocompletion=complete_followed_metric,
-            help="What is followed, such as infer_s, energy_j, power_mean_w, memory_bytes or accuracy. "
-            "Default: image_s, or infer_s of what has no image_s",
+            help="Metric to follow, such as infer_s, energy_j, power_mean_w, memory_bytes or accuracy. "
+            "Default: image_s, or infer_s of trials without image_s",
         ),
     ] = None,
     trial: Annotated[
@@ -234,7 +235,7 @@ def history(
         ),
     ] = "",
     since: Annotated[
-        str, typer.Option(metavar="DATE", help="Only results begun from then on, such as 2025-03-01 (UTC).")
+        str, typer.Option(metavar="DATE", help="Only results from this date on, such as 2025-03-01 (UTC).")
     ] = "",
     last: Annotated[
         int | None,
@@ -247,20 +248,20 @@ def history(
         typer.Option(
             metavar="RESULT",
             autocompletion=complete_results,
-            help="The result that all others are compared with. Default: the oldest that is shown",
+            help="The result to compare all others with. Default: the oldest one shown",
         ),
     ] = None,
-    minimum_effect: MinimumEffectOption = 3.0,
+    minimum_effect: MinimumEffectOption = _MINIMUM_EFFECT,
     figure: FigureOption = None,
     output_dir: OutputDirOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Follow a metric over all results, and mark where its level changed.
 
-    Results are those under --output-dir, in order of time; trials are followed
-    from result to result by target, variant, batch and settings. A change is
-    one that chance does not make, and that is large enough to matter; with
-    it is listed what else differs there. It takes at least 8 results.
+    Trials of the results under --output-dir are matched by target, variant,
+    batch and settings. A change is significant and at least --minimum-effect
+    large; other differences at the change are listed with it. Needs at least
+    8 results.
     """
     from edgebench.errors import StoredResultError, UsageError
     from edgebench.judge.history import history as followed
@@ -307,18 +308,29 @@ def history(
     if figure is not None:
         _draw(figure, series)
     unreadable += copies
-    print_history(stdout(), series, unreadable, minimum_effect / 100, as_json=json_)
+    given = {
+        "metric": metric,
+        "since": since or None,
+        "last": last,
+        "baseline": baseline,
+        "minimum-effect": None if minimum_effect == _MINIMUM_EFFECT else minimum_effect,
+        "output-dir": output_dir,
+    }
+    options = [
+        word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))
+    ]
+    print_history(stdout(), series, unreadable, minimum_effect / 100, options=options, as_json=json_)
     say_each("left out", [f"{each.result}: {each.reason}" for each in unreadable])
 
 
 def _is_of(planned: TrialRecord, target: str | None) -> bool:
-    """Whether a planned trial is of a target, by its name with or without settings and revisions."""
+    """True if a planned trial is of a target, by its name with or without settings and revisions."""
     plain = planned.target.partition("[")[0].partition(" (")[0]  # `nano` of `nano[threads=2]` and `nano (2)`
     return target in (None, planned.target, plain)
 
 
 def _names(planned: TrialRecord) -> tuple[str, ...]:
-    """What --trial may call it: key, variant, and as tables do `0.5 int8` or `cpu: 0.5 int8`."""
+    """Names that --trial takes: key, variant, and as tables do `0.5 int8` or `cpu: 0.5 int8`."""
     from edgebench.report.words import depth
 
     if planned.depth_multiplier is None:
@@ -373,7 +385,7 @@ FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def require_figure(path: Path | None) -> None:
-    """Before anything is computed: UsageError for another ending, or a folder that is not there."""
+    """Raise UsageError for another ending or a missing folder, before anything is computed."""
     from edgebench.files import require_file_name
 
     if path is not None:

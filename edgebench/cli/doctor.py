@@ -41,13 +41,12 @@ def doctor(
 ) -> None:
     """Check runtimes, governor, load, memory, clock and temperature; each problem comes with its fix.
 
-    Of this machine, or of boards with --host or --target; `edgebench targets check` says more of a board.
-    A target with several values of a setting is checked at the first of them.
-    With --meter alone only meters are checked: each step from its address to the limits that it can decide.
-    With --try, one device prepares MobileNet 0.25, compares its scores and times three passes; the report
-    leaves out the names of people and machines.
+    Checks this machine, or boards with --host or --target; `edgebench targets
+    check` says more about a board. With --meter alone, only meters are checked.
+    With --try, one device prepares MobileNet 0.25, compares its scores and
+    times three passes; the report leaves out names of people and machines.
 
-    Exit code 1 where a device or a meter that was named cannot be used; without a name, where no device can.
+    Exit code 1 if a named device or meter cannot be used, or no device at all.
     """
     from edgebench import registry
     from edgebench.cli.meters import machine, require_meter

@@ -26,7 +26,7 @@ from edgebench.cli.common import (
 
 
 class ExportForm(StrEnum):
-    """What a result is exported as."""
+    """Form of an exported result."""
 
     ARCHIVE = "archive"
     MLFLOW = "mlflow"
@@ -59,13 +59,14 @@ def export(
         ),
     ] = None,
     experiment: Annotated[
-        str, typer.Option("--experiment", metavar="NAME", help="With --to mlflow: of the store.")
+        str, typer.Option("--experiment", metavar="NAME", help="With --to mlflow: experiment of the store.")
     ] = "edgebench",
 ) -> None:
-    """Pack a result into one file with checksums, without names of hosts and users or addresses of ports.
+    """Pack a result into one file with checksums, without the names of hosts, users and ports.
 
-    It has every sample, so that who imports it gets the same figures: `edgebench import FILE`. With `--to
-    mlflow` it becomes a run of a tracking store, with a run a trial below it and the archive as artefact.
+    The file has every sample: `edgebench import FILE` gives the same figures.
+    With `--to mlflow` the result becomes a run of a tracking store, with one
+    run per trial below it and the archive as artefact.
     """
     from edgebench.errors import UsageError
     from edgebench.files import require_file_name
@@ -82,7 +83,7 @@ def export(
     path = file or Path(f"{folder.resolve().name}.zip")
     require_file_name(path, "-o")
     _pack(folder, path)
-    say("names of hosts and users that are known were taken out: read a report of it before you publish it")
+    say("known names of hosts and users were removed: read its report before you publish it")
     echo_path(path)
 
 
@@ -139,9 +140,9 @@ def import_(
         typer.Option("--name", metavar="NAME", help="Its folder's name. Default: that of the archive"),
     ] = None,
 ) -> None:
-    """Unpack a result that somebody exported, after each checksum and record in it was checked.
+    """Check an exported result and unpack it.
 
-    An archive that is damaged, or holds anything else than a result, leaves nothing behind.
+    Each checksum and record is checked. An archive that is damaged, or no result, leaves nothing behind.
     """
     from edgebench.report.words import counted
     from edgebench.results.archive import unpack_archive

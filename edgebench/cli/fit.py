@@ -1,4 +1,4 @@
-"""A result against profiles: `edgebench fit` judges it, `edgebench mission` plays it over their schedules."""
+"""A result against profiles: `edgebench fit` judges it, `edgebench mission` simulates their schedules."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def fit(
     """Judge a result against requirement profiles. Default: those of its run.
 
     --board adds the mass, size and power that a board's maker states;
-    --declared-power and --declared add values from a data sheet or label. The
-    result's folder does not change. --reference judges published figures alone.
+    --declared-power and --declared add values from a data sheet or label.
+    Nothing is written.
 
-    Exit codes: 0 no requirement is missed, 3 one is, 4 undecided (--strict),
-    5 some trials failed.
+    Exit codes: 0 no requirement is missed, 3 a requirement is missed,
+    4 undecided (--strict), 5 some trials failed.
     """
     from dataclasses import replace
 
@@ -99,18 +99,18 @@ def mission(
             metavar="DAYS",
             min=0.001,
             max=1e6,
-            help="Length of the mission; shared among a trial's sessions.",
+            help="Length of the mission, split among a trial's sessions.",
         ),
     ] = 1000.0,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random draws.")] = 0,
     output_dir: OutputDirOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Play a result's latencies over a mission: duty cycle, backlog, age of results, energy.
+    """Simulate a mission from measured latencies: duty cycle, backlog, age of results, energy.
 
-    Images come as a profile's schedule says, by default those of its run. Each
-    takes the time of one of the passes that were measured, a session's cycles
-    those of the session's own passes; intervals are over sessions.
+    The profile's schedule says when images arrive. Default: the profiles of the
+    run. Each image takes the time of a measured pass, drawn from one session at
+    a time; intervals are over sessions.
     """
     from edgebench.errors import UsageError
     from edgebench.judge.judged import judge_folder, missions

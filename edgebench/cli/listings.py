@@ -24,11 +24,10 @@ def results(
     output_dir: OutputDirOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """List the results: name, date, targets, trials and the verdicts that their runs ended with.
+    """List results, newest first: name, date, targets, trials and verdicts.
 
-    Newest first. Each name, and `latest`, is what other commands take for
-    RESULTS. What is damaged or of another version stands below, with the
-    reason.
+    Other commands take these names, and `latest`, as RESULTS. Results that are
+    damaged or of another version are listed below, with the reason.
     """
     from edgebench.report.history import print_results
     from edgebench.results.listing import list_results

@@ -51,7 +51,7 @@ def root(
             "--version",
             callback=_version,
             is_eager=True,
-            help="Print the versions that a report of a bug needs.",
+            help="Print the versions that a bug report needs.",
         ),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,

@@ -68,9 +68,9 @@ def with_board(command: Callable[..., None]) -> Callable[..., None]:
 @app.command("list")
 @with_board
 def list_(bench: MeterBench, json_: JsonOption = False) -> None:
-    """List the kinds of meters, and which of them can be read here or on a board: those first.
+    """List the kinds of meters; those that can be read here, or on a board, come first.
 
-    Exits with 1 where none can.
+    Exit code 1 if no meter can be read.
     """
     from edgebench.report.listings.meters import print_meters
     from edgebench.run.measuring.meter_recording import board_meters
@@ -95,9 +95,9 @@ def check(
     ] = None,
     json_: JsonOption = False,
 ) -> None:
-    """Sample meters for a moment: rails, total, rate, what is missing, and what was rejected.
+    """Sample meters for a moment: rails, total, rate, missing and rejected readings.
 
-    Exits with 1 where none can be read, or one that was named cannot.
+    Exit code 1 if no meter, or a named one, can be read.
     """
     from edgebench.report.listings.meters import print_meters
     from edgebench.run.measuring.meter_recording import CHECK_S, board_meters
@@ -264,7 +264,7 @@ def _unchecked(recording: Recording) -> dict[str, Any]:
 
 
 def _checked(recording: Recording) -> dict[str, Any]:
-    """Those of `listings.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
+    """Fields of `listings.meters.CheckedMeter`, of what it says of itself and the figures of its rails."""
     info, fields = recording.info, _unchecked(recording)
     if info is None:
         return fields

@@ -1,4 +1,4 @@
-"""What commands end with: tables, the report's path, and the exit code."""
+"""End of commands: tables, the report's path, and the exit code."""
 
 from __future__ import annotations
 
@@ -64,11 +64,10 @@ def show_judged(
         print_front(console, first, details=details)
         if details:
             from edgebench.report.missions import brief_missions
-            from edgebench.report.sections import margins, sections
+            from edgebench.report.sections import details as of_terminal
 
             missions = brief_missions(judged.results, judged.summaries, judged.profiles)
-            parts = [margins(first.matrix), *sections(judged, beyond, missions)]
-            print_sections(console, sorted(parts, key=lambda part: part.anchor != "changes"))
+            print_sections(console, of_terminal(judged, beyond, missions, first.matrix))
         elif (workers := workers_table(judged.summaries)).rows:
             console.print()
             print_blocks(console, [workers])
@@ -85,7 +84,7 @@ def show_judged(
 def conclude(
     folder: Path, outcome: Outcome, profiles: Sequence[Profile], *, strict: bool, json_: bool
 ) -> None:
-    """After a run: the report, the tables and the exit code; an interrupted run says how to go on.
+    """Write the report and print the tables after a run; an interrupted run says how to go on.
 
     What ended the measuring on one host is an error, after the report of what the others measured.
     """
@@ -131,7 +130,7 @@ def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> 
 
 
 def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
-    """Before a run: what its sessions will not resolve, and how long devices take that are slow to load."""
+    """Say before a run how narrow intervals will be, and how long slow devices take to load."""
     from edgebench.report.listings.planned import forecast_notes, time_notes
     from edgebench.run.cost import costs_of
 
@@ -150,7 +149,7 @@ def show(
     strict: StrictOption = False,
     json_: JsonOption = False,
 ) -> None:
-    """Print the decision and the figures of a result, judged by the profiles of its run."""
+    """Print decision and table of a result, judged by the profiles of its run."""
     from edgebench.judge.judged import judge_folder
 
     judged = judge_folder(results_folder(results, output_dir))

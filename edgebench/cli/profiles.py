@@ -39,7 +39,7 @@ def list_(json_: JsonOption = False) -> None:
 
 @app.command()
 def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
-    """Show a profile's requirements, with the limits that follow from them."""
+    """Show the schedule and requirements of a profile."""
     from edgebench.judge.profile import load_profile
     from edgebench.report.listings.devices import print_profile
 
@@ -48,11 +48,9 @@ def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
 
 @app.command()
 def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
-    """Say all that is wrong with a profile at once, with the lines.
+    """Check a profile's file; all faults are printed, with their lines.
 
-    A limit on peak power without averaging_s is named, with a recommendation.
-
-    Exit codes: 0 nothing is, 2 something is.
+    Exit codes: 0 no fault, 2 a fault.
     """
     from edgebench.judge.profile import problems_of
     from edgebench.report.listings.devices import print_problems
@@ -64,9 +62,8 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
     say_each(
         "note",
         [
-            f"{limit.name}: the peak is that of readings, whose averaging time differs between meters; "
-            "recommended is averaging_s, such as averaging_s = 1.0, the time over which the limit means its "
-            "average"
+            f"{limit.name}: meters average over different times, so that their peaks differ; add the "
+            "averaging time of the limit, such as averaging_s = 1.0"
             for limit in read.requirements
             if limit.metric.is_power and limit.statistic == "max" and limit.averaging_s is None
         ],
@@ -97,29 +94,35 @@ TEMPLATE_LIMITS = (
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What verdicts will call it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where it is written. Default: NAME.toml"),
+        typer.Option("--output", "-o", metavar="FILE", help="File to write. Default: NAME.toml"),
     ] = None,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="One line for the heads of reports.")] = "",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title in reports, one line.")] = "",
     extends: Annotated[
         str,
         typer.Option(
             metavar="P",
             autocompletion=complete_profile,
-            help="A profile whose schedule and requirements it takes.",
+            help="A profile whose schedule and requirements are copied.",
         ),
     ] = "",
-    cycle: Annotated[str, typer.Option(metavar="TIME", help="When images come again: '95.65 min'.")] = "",
-    images: Annotated[int | None, typer.Option(metavar="N", help="Images in a cycle.")] = None,
-    burst: Annotated[str, typer.Option(metavar="TIME", help="They come within so long from its start.")] = "",
-    deadline: Annotated[str, typer.Option(metavar="TIME", help="How long an image may wait: '1 h'.")] = "",
+    cycle: Annotated[
+        str, typer.Option(metavar="TIME", help="Time between two bursts of images: '95.65 min'.")
+    ] = "",
+    images: Annotated[int | None, typer.Option(metavar="N", help="Images per cycle.")] = None,
+    burst: Annotated[str, typer.Option(metavar="TIME", help="Time in which a cycle's images arrive.")] = "",
+    deadline: Annotated[
+        str, typer.Option(metavar="TIME", help="Longest time from an image to its result: '1 h'.")
+    ] = "",
     limit: Annotated[
         list[str] | None,
-        typer.Option(metavar="QUANTITY[:STATISTIC]=LIMIT", help="Such as power_peak_w='5 W'. Repeatable."),
+        typer.Option(
+            metavar="QUANTITY[:STATISTIC]=LIMIT", help="A limit, such as power_peak_w='5 W'. Repeatable."
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a profile with comments, from flags; without flags a template with example limits.
 

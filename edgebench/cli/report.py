@@ -1,4 +1,4 @@
-"""`edgebench report`: write a result's report again, or export it."""
+"""`edgebench report`: the report of a result in a file."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def report(
             "-o",
             "--output",
             metavar="FILE",
-            help=f"Where to write, in the form of its ending: {endings_text()}; - is stdout. Default: "
-            "report.html in the result's folder; of --reference reference.html here",
+            help=f"File to write; its ending is the form: {endings_text()}; - is stdout. Default: "
+            "report.html in the result's folder; with --reference reference.html here",
         ),
     ] = None,
     form: Annotated[
@@ -60,8 +60,8 @@ def report(
             "--format",
             metavar="FORM",
             autocompletion=_complete_form,
-            help=f"{forms_text()}, where no ending says it. Without -o it goes to stdout; default there: "
-            f"{DEFAULT_ON_STDOUT}",
+            help=f"Form, if no ending gives it: {forms_text()}. Without -o it goes to stdout. Default on "
+            f"stdout: {DEFAULT_ON_STDOUT}",
         ),
     ] = None,
     figures: Annotated[
@@ -78,7 +78,7 @@ def report(
     declared: DeclaredOption = None,
     output_dir: LongOutputDirOption = None,
 ) -> None:
-    """Write the report of a result, which needs nothing but its folder, or of published figures."""
+    """Write the report of a result, or of published figures."""
     from edgebench.judge.judged import judge_folder
     from edgebench.judge.metric import was_measured
     from edgebench.judge.published import judge_published

@@ -30,13 +30,14 @@ def run(
         _switch(
             "--quick",
             HOW_LONG,
-            "--sessions 3 --passes 3, where these flags, --target-ci, --decide and --sustained leave "
-            "them open",
+            "Short for --sessions 3 --passes 3; --target-ci, --decide and --sustained override it.",
         ),
     ] = False,
     resume: Annotated[
         bool,
-        _switch("--resume", OUTPUT, "Go on with the newest unfinished run; with options, of these trials."),
+        _switch(
+            "--resume", OUTPUT, "Continue the newest unfinished run, or with options the one of these trials."
+        ),
     ] = False,
     dry_run: Annotated[
         bool, _switch("--dry-run", OUTPUT, "Print the trials and how long they will take.")

@@ -18,9 +18,6 @@ from edgebench.stats.compare import mcnemar, paired_difference, wilson
 MAX_CONFUSION = 200
 """More classes than this make a confusion matrix that is too large to store; it is left out."""
 
-MAX_SHOWN = 40
-"""More classes than this make a matrix that is too large to read; the worst are shown instead."""
-
 WORST = 10
 """Number of worst classes and of commonest confusions."""
 
@@ -125,11 +122,14 @@ def accuracy_of(predictions: Predictions, classes: Sequence[str], *, overlapping
         np.add.at(counts, (label[named], predicted[named]), 1)
         confusion = tuple(tuple(row) for row in counts.tolist())
     low, high = wilson(k, n)
-    accuracy = Accuracy(k, n, low, high, confusion, tuple(classes), overlapping)
-    if len(classes) <= MAX_SHOWN:
-        return accuracy
-    return replace(
-        accuracy,
+    return Accuracy(
+        k,
+        n,
+        low,
+        high,
+        confusion,
+        tuple(classes),
+        overlapping,
         worst_classes=_worst_classes(label, predicted),
         confusions=_commonest_confusions(label, predicted),
     )

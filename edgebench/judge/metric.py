@@ -185,7 +185,7 @@ Form = Literal[
 ]  # fmt: skip
 """How a value is printed; `edgebench.report.tables.FORMS` does it."""
 
-ShownIn = Literal["matrix", "latency", "start", "accuracy", "power", "sharing"]
+ShownIn = Literal["matrix", "trials", "latency", "start", "accuracy", "power", "sharing"]
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Shown:
     """One place where a metric is printed.
 
     Attributes:
-        table: which gets a column; `matrix` is what every report begins with.
+        table: which gets a column; every report begins with `matrix`, `trials` is for the terminal.
         heading: of the column; `{label}` is replaced by the metric's label with its unit.
         form: how the value is printed.
         where_present: whether the column is left out where no trial has a value.

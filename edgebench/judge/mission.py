@@ -1,4 +1,4 @@
-"""What a mission's schedule makes of a trial: duty cycle, backlog, age of results, energy a cycle (pure).
+"""What a mission's schedule makes of a trial: duty cycle, backlog, age of results, energy per cycle (pure).
 
 The latencies that were measured are played over many cycles of the schedule, each session's by themselves
 (`stats.mission_cycles`), and every outcome has its interval over sessions, as all figures of a trial have.
@@ -209,7 +209,7 @@ def _start_of(trial: TrialSummary) -> tuple[Figure, Figure, Figure]:
     idle_w = _of_rail(trial, "idle_w", "idle_w", "idle_w")
     if idle_w.value is None and idle_w.reason == NO_METER and trial.primary_rail:
         idle_w = Figure(reason="its meter saw no idle time")
-    unmeasured = Figure(reason="no start_s: what a start takes was not measured")
+    unmeasured = Figure(reason="the time of a start was not measured")
     start_s = over_medians(trial.start_s_values) if trial.start_s_values else unmeasured
     start_j = _combined(operator.mul, mean_w, start_s)
     nothing = Figure(reason=start_j.reason or "it draws nothing when idle")

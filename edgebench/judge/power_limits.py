@@ -165,7 +165,7 @@ def power_figure(summary: TrialSummary, asked: Asked, certainty: Certainty = STA
     of mean power last at least as long. Energy is gross, and never declared.
     """
     rails, limit = summary.power or (), asked.base_limit
-    measured = Figure(reason=summary.power_reason or "no meter was asked for")
+    measured = Figure(reason=summary.power_reason or "no meter")
 
     def figure(place: int) -> Figure:
         power, curves = rails[place], (summary.power_curves or [()] * len(rails))[place]

@@ -540,4 +540,4 @@ class _Part:
         meters_reason = power_reason(self.ok)
         if has_power or meters_reason or not self.ok:
             return meters_reason or ("" if has_power else reason)
-        return "the meter gave nothing" if meters else "no meter was asked for"
+        return "the meter gave nothing" if meters else "no meter"

@@ -96,7 +96,7 @@ def _listed(words: Sequence[str]) -> str:
 WHOLE = 0.9995
 """From this share of a scene on the rest, which a tenth of a percent does not show, is not spoken of."""
 
-EMULATED = "emulated: no device carried it out, so that nothing of it is a device's time, power or verdict"
+EMULATED = "emulated: times, power and verdicts do not apply"
 """Why a trial has no figure in seconds and no verdict."""
 
 IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
@@ -127,11 +127,10 @@ class Accuracy:
     overlapping: bool = False
     """Whether crops share pixels, which makes the interval a little too narrow. Source: experiment.json."""
     worst_classes: tuple[tuple[Count, Count, Count], ...] = ()
-    """Class, right ones and images of the ten classes with the lowest share of right ones. Only of more than
-    40 classes. Source: predictions.parquet."""
-    confusions: tuple[tuple[Count, Count, Count], ...] = ()
-    """Label, prediction and images of the ten commonest confusions. Only of more than 40 classes. Source:
+    """Class, right ones and images of the ten classes with the lowest share of right ones. Source:
     predictions.parquet."""
+    confusions: tuple[tuple[Count, Count, Count], ...] = ()
+    """Label, prediction and images of the ten commonest confusions. Source: predictions.parquet."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from edgebench.link.replies import ProbeAccess, ProbeReport, checked
 from edgebench.records.session import ProbeChunk, ProbeInfo, TakeSamples
 from edgebench.suggest import printable
 
-NOT_ASKED = "no meter was asked for"
+NOT_ASKED = "no meter"
 BOARD = "board"
 
 

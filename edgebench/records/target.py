@@ -159,7 +159,7 @@ class Target:
     meters: tuple[str, ...] = ()
     """Meters as kind:address. Source: plan."""
     preferred_meters: tuple[str, ...] = ()
-    """Those of the device where no meter was asked for, best first: each session takes the first that can be
+    """Those of the device where no meter, best first: each session takes the first that can be
     read. Source: backend."""
     mass_g: GramsOrMm | None = None
     """Declared mass. Unit: g. Source: the target's description."""

@@ -113,7 +113,9 @@ def _counted(keys: Sequence[str], shown: Mapping[str, TrialSummary], names: Mapp
     if len(shown) == 1:
         return names[keys[0]]
     noun = "variants" if len({trial.variant for trial in shown.values()}) == len(shown) else "trials"
-    return f"All {len(shown)} {noun}" if len(keys) == len(shown) else f"{len(keys)} of {len(shown)} {noun}"
+    if len(keys) < len(shown):
+        return f"{len(keys)} of {len(shown)} {noun}"
+    return f"Both {noun}" if len(shown) == 2 else f"All {len(shown)} {noun}"
 
 
 def _best(trials: Sequence[TrialSummary], names: Mapping[str, str]) -> list[str]:
@@ -169,18 +171,31 @@ def _miss(verdict: Verdict) -> str:
 
 
 def settling_sentences(decisions: Sequence[Decision], trials: Trials) -> list[str]:
-    """What would settle each open requirement: `disco-realtime, peak power: --meter KIND (all 9 trials)`."""
+    """Sentences on what settles each open requirement: `disco-realtime, peak power: --meter KIND`."""
     profiles = words.grouped(
         (
-            f"{words.judged_quantity(entry.quantity, entry.statistic)}: {entry.by} "
-            f"({trials.several(entry.trials)})",
-            words.plain(decision.profile, 80),
+            (words.judged_quantity(entry.quantity, entry.statistic), entry.by, trials.several(entry.trials)),
+            decision.profile,
         )
         for decision in decisions
         for entry in decision.open
         if entry.by
     )
-    return [f"{words.listed(names)}, {text}" for text, names in profiles.items()]
+    quantities = words.grouped(
+        ((tuple(names), by, who), quantity) for (quantity, by, who), names in profiles.items()
+    )
+    total = len(decisions)
+    return [
+        f"{_profiles(names, total)}, {words.listed(of)}: {by} ({who})"
+        for (names, by, who), of in quantities.items()
+    ]
+
+
+def _profiles(names: Sequence[str], total: int) -> str:
+    """The names of some of `total` profiles; `all profiles` from three on."""
+    if len(names) == total > 2:
+        return "all profiles"
+    return words.listed([words.plain(name, 80) for name in names])
 
 
 # The nearest yes in sentences, for the terminal and for pages.
@@ -196,8 +211,9 @@ def nearest_sentences(entries: Sequence[Nearest], summaries: Sequence[TrialSumma
     for entry in entries:
         group = [summary for summary in summaries if summary.swept_target == entry.target]
         about = (words.plain(entry.target, 60), _what_passes(entry, Trials.of(group, _swept(group, names))))
-        profiles.setdefault(about, []).append(words.plain(entry.profile, 80))
-    return [f"{target}, {words.listed(named)}: {text}" for (target, text), named in profiles.items()]
+        profiles.setdefault(about, []).append(entry.profile)
+    total = len({entry.profile for entry in entries})
+    return [f"{target}, {_profiles(names, total)}: {text}" for (target, text), names in profiles.items()]
 
 
 def _swept(group: Sequence[TrialSummary], names: dict[str, str]) -> dict[str, str]:
@@ -227,14 +243,14 @@ def _what_passes(entry: Nearest, trials: Trials) -> str:
         text += f", and with what it lacks: {lacks}" if lacks else ""
         return f"{text}; {_misses_none(unmissed, trials)}" if unmissed else text
     if entry.trial not in unmissed:
-        return f"no limit lets {name}, the nearest, pass: {lacks}"
-    who = "it" if len(unmissed) == 1 else f"{name}, the nearest,"
+        return f"no other limit lets {name} (the nearest) pass: {lacks}"
+    who = "it" if len(unmissed) == 1 else f"{name} (the nearest)"
     return f"{_misses_none(unmissed, trials)}: {who} lacks {lacks}"
 
 
 def _misses_none(keys: Sequence[str], trials: Trials) -> str:
-    misses, is_not = ("misses", "is not") if len(keys) == 1 else ("miss", "are not")
-    return f"{trials.several(keys)} {misses} no limit and {is_not} shown to pass"
+    misses, is_ = ("misses", "is") if len(keys) == 1 else ("miss", "are")
+    return f"{trials.several(keys)} {misses} no limit but {is_} undecided"
 
 
 def _relaxed(limit: RelaxedLimit) -> str:
@@ -258,7 +274,7 @@ def _outward(limit: Limit, at_least: bool) -> str:
 
 
 def _to_measure(lacks: Sequence[ToMeasure]) -> str:
-    """`energy per image and peak power (no meter was asked for)`; "" for nothing."""
+    """`energy per image and peak power (no meter)`; "" for nothing."""
     by_reason = words.grouped(
         (words.plain(lack.reason), words.judged_quantity(lack.quantity, lack.statistic, None))
         for lack in lacks
@@ -275,13 +291,14 @@ def pareto_sentences(fronts: Sequence[Front], summaries: Sequence[TrialSummary])
     `disco-realtime over latency per image and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
     """
     trials = Trials.of(summaries, trial_names(summaries))
+    total = len(fronts)
     profiles = words.grouped(
-        (_stands(front, trials), words.plain(front.profile, 80))
+        (_stands(front, trials), front.profile)
         for front in fronts
         if len(front.trials) + len({lack.trial for lack in front.lacking}) > 1
     )
     return [
-        f"{words.listed(names)} {text}" if any(names) else f"{text[0].upper()}{text[1:]}"
+        f"{_profiles(names, total)} {text}" if any(names) else f"{text[0].upper()}{text[1:]}"
         for text, names in profiles.items()
     ]
 
@@ -300,7 +317,7 @@ def _stands(front: Front, trials: Trials) -> str:
         f"{text} {trials.several(by_standing[each])}" for each, text in texts.items() if each in by_standing
     ]
     lacks = [(of.trial, f"no {words.judged_quantity(of.quantity)}: {of.reason}") for of in front.lacking]
-    parts += [note.line for note in notes.shared(lacks, trials)]
+    parts += [note.line for note in notes.shared(lacks, trials, ranges=True)]
     return f"over {words.listed(axes)}: {'; '.join(parts)}"
 
 
@@ -339,8 +356,8 @@ def paragraphs(answers: Answers, summaries: Sequence[TrialSummary]) -> list[tupl
     """Heading and sentences of those that say something; `summaries` are the trials that were judged."""
     trials = Trials.of(summaries, trial_names(summaries))
     every = [
-        ("What would settle open verdicts", settling_sentences(answers.decisions, trials)),
         ("What would pass", nearest_sentences(answers.nearest, summaries)),
+        ("What would settle open verdicts", settling_sentences(answers.decisions, trials)),
         ("Pareto front", pareto_sentences(answers.pareto, summaries)),
         ("What excludes targets", exclusion_sentences(answers.excluded_by)),
     ]

@@ -1,4 +1,4 @@
-"""What a document is made of: HTML, Markdown and the terminal each have their way to show a block."""
+"""Blocks of a document: HTML, Markdown and the terminal each have their way to show a block."""
 
 from __future__ import annotations
 
@@ -81,14 +81,15 @@ class Table:
     """Rows of text under columns; the first cell of a row names it.
 
     Attributes:
-        look: `facts` are a name and what it is, without headings; a `matrix` counts a class against another.
+        look: `facts` are a name and what it is, without headings; a `matrix` counts a class against another;
+            `plain` has no rule below the headings.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
-    look: Literal["rows", "facts", "matrix"] = "rows"
+    look: Literal["rows", "facts", "matrix", "plain"] = "rows"
 
 
 def of_figures(name: str, *headings: str) -> tuple[Column, ...]:
@@ -215,13 +216,13 @@ class Matrix:
 
     @property
     def roomy(self) -> bool:
-        """Whether names and figures need no second line on a wide screen."""
+        """True if names and figures need no second line on a wide screen."""
         few = len(self.columns) + len(self.profiles) <= _ROOMY_COLUMNS
         return few and all(len(row.name) <= _ROOMY_NAME for row in (*self.rows, *self.folded))
 
     @property
     def width(self) -> Literal["", "packed", "stacked"]:
-        """Whether headings and verdicts have room side by side: on a wide screen alone, or on no screen."""
+        """Room for headings and verdicts: enough (empty), on wide screens (`packed`), on none (`stacked`)."""
         rows = (*self.rows, *self.folded)
         longest = [_longest_word([column.heading]) for column in self.columns]
         for at, profile in enumerate(self.profiles):
@@ -232,7 +233,7 @@ class Matrix:
 
     @cached_property
     def unknown(self) -> tuple[tuple[Judgement, ...], ...]:
-        """By profile: the requirements that are unknown for all of several trials, for the same reason."""
+        """Requirements, by profile, that are unknown for all of several trials for the same reason."""
         by_profile = []
         for at in range(len(self.profiles)):
             trials = [each.judgements for row in (*self.rows, *self.folded) if (each := row.standings[at])]
@@ -242,7 +243,7 @@ class Matrix:
 
     @property
     def unknown_texts(self) -> list[str]:
-        """`peak power ≤ 5 W unknown: no meter was asked for`, with the profiles where not all have it."""
+        """`peak power ≤ 5 W unknown: no meter`, with the profiles where not all have it."""
         profiles = words.grouped(
             (f"{each.limit} unknown: {each.reason}", profile.heading)
             for profile, of_profile in zip(self.profiles, self.unknown, strict=True)

@@ -33,7 +33,7 @@ from edgebench.judge.metric import (
 )
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import ComparedTrial
-from edgebench.report import words
+from edgebench.report import notes, words
 from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text
 from edgebench.report.forms import safe_cell
 from edgebench.report.markdown import blocks_text, escape
@@ -42,6 +42,7 @@ from edgebench.report.tables import trial_names
 from edgebench.report.terminal import line, print_blocks
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean
 from edgebench.stats.interval import Interval
+from edgebench.stats.warnings import Flag
 
 # Comparisons in words: `1.93 ±0.03 times faster`, `4.1 % slower (2.0 to 6.2)`, `same within 3 %`.
 
@@ -53,10 +54,10 @@ SYMBOLS: Mapping[Word, str] = {
     "undecided": "?",
     "not compared": "·",
 }
-"""Before a word, so that its colour is never all that tells it."""
+"""Symbol of each word, so that colour alone never tells it."""
 
 _TIMES_FROM = 1.5
-"""From this factor on a ratio is shown as times, and not in per cent."""
+"""Least factor that is shown as times instead of per cent."""
 
 _LESS_AND_MORE = (
     (TIME_UNITS, "faster", "slower"),
@@ -81,7 +82,7 @@ def figure(item: MetricComparison, value: float | None) -> str:
 
 
 def heading(name: str) -> str:
-    """What a table of a metric is headed by: `image_s [s], lower is better`."""
+    """Heading of a table of a metric: `image_s [s], lower is better`."""
     metric = METRICS[name]
     unit = "" if metric.units in (SHARE_UNITS, BYTE_UNITS) else f" [{metric.unit}]"
     return f"{name}{unit}, {metric.better} is better"
@@ -138,7 +139,7 @@ def _in_points(threshold: Threshold) -> str:
 
 
 def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
-    """Why something is open, what would decide it, notes, and trials without a partner.
+    """Notes: reasons of open comparisons, what would decide them, and trials without a partner.
 
     `brief` has what disturbed the sessions in one line a side; `gate` says why one decides nothing.
     """
@@ -151,6 +152,17 @@ def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
         reasons = [(trial.key, f"only in {side}: {trial.reason}") for trial in left_over]
         notes += shared(reasons, _trials([*both, *left_over]))
     return notes
+
+
+def _said(result: ComparedResult) -> list[str]:
+    """Notes of the devices of both sides: `A and B: replay: no figure was measured`."""
+    sides = words.grouped(
+        (note.text if note.who.startswith(("all", "both")) else note.line, side)
+        for side in ("A", "B")
+        if (trials := [getattr(pair, side.lower()) for pair in result.pairs])
+        for note in notes.cautions([trial.summary for trial in trials], _trials(trials), (Flag.SAID,))
+    )
+    return [f"{words.listed(of)}: {text}" for text, of in sides.items()]
 
 
 def _trials(trials: Sequence[ComparedTrial]) -> Trials:
@@ -217,7 +229,7 @@ def summary(comparison: ResultsComparison, *, gate: bool = True) -> list[str]:
 
 
 def gate_warning(comparison: ResultsComparison) -> str:
-    """By how many comparisons a gate decides nothing, and why; empty where it decides by all."""
+    """Number of comparisons that decide nothing at a gate, and why; empty if all decide."""
     reasons = [item.gate for item in comparison.comparisons if item.gate]
     if not reasons:
         return ""
@@ -227,19 +239,17 @@ def gate_warning(comparison: ResultsComparison) -> str:
 
 
 def rules(comparison: ResultsComparison) -> str:
-    """What counts as different, as a caption."""
+    """Caption: the rules by which results count as different."""
     threshold = comparison.threshold
     tested = (
-        f". If nothing changed, at most {100 * threshold.alpha:g} % of comparisons report a difference "
-        f"(Holm, over {comparison.tests} tests)"
+        f"If nothing changed, at most 1 comparison in {1 / threshold.alpha:g} reports a difference (Holm). "
         if comparison.tests > 1
         else ""
     )
     return (
-        f"Better or worse is what is significant and at least {100 * threshold.minimum_effect:g} % "
-        f"(of shares: {_in_points(threshold)}) apart; the same is what is within that by its "
-        f"whole {100 * (1 - threshold.alpha):g} % interval{tested}. Times are compared as times: 10 % slower "
-        "takes 1.1 times as long."
+        f"Better or worse: significant, and at least {100 * threshold.minimum_effect:g} % apart "
+        f"(shares: {_in_points(threshold)}). Same: the whole {100 * (1 - threshold.alpha):g} % interval is "
+        f"within that. {tested}10 % slower means 1.1 times as long."
     )
 
 
@@ -278,6 +288,7 @@ def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = T
             [
                 _title("A", comparison.baseline),
                 _title("B", result),
+                *_said(result),
                 *(
                     f"{words.plain(a, 60)} of A is compared with {words.plain(b, 60)} of B"
                     for a, b in result.across.items()
@@ -301,7 +312,7 @@ def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = T
 
 
 def _differences(result: ComparedResult) -> Table:
-    """What the two results differ in besides their figures."""
+    """Differences of the two results besides their figures."""
     rows = tuple(
         (
             words.plain(f"{difference.subject}: {difference.fact}", 80),

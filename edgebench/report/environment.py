@@ -1,4 +1,4 @@
-"""Measured machines and conditions: host, targets, experiment, checks, and the telemetry of the sessions."""
+"""Conditions of the measurements: host, targets, experiment, checks, and the telemetry of the sessions."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ def environment(results: StoredResults) -> list[Table]:
             if trial.target == target.name
             for session in results.session_records(trial.key)
             for fact in (*flat(session.device, "device"), *flat(session.runtime, "runtime"))
+            if fact[0] != "runtime.warnings"  # among the notes and warnings
         )
         seen = [(name, _several(list(dict.fromkeys(values)))) for name, values in values_by_fact.items()]
         rows = [*flat(declared, "declared"), *seen][: 2 * _MAX_ROWS]
@@ -113,14 +114,14 @@ def _machine_facts(target: Target, session: SessionRecord) -> Iterator[tuple[str
 
 
 def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
-    """Messages of a device's own compiler about each model; nothing for models that none was needed for."""
+    """Messages of a device's own compiler by model; nothing for models without one."""
     for trial in record.trials:
         compiler_facts = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
         yield from flat(compiler_facts, f"{trial.target} {trial.variant}")
 
 
 def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
-    """Largest differences of each trial's outputs from the golden scores, over all of its sessions."""
+    """Largest distance of each trial's outputs from the golden scores, over its sessions."""
     checks_of = {
         trial.key: [
             session.golden for session in results.session_records(trial.key) if session.golden is not None
@@ -229,12 +230,12 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
 
 
 def _absent(setting: Mapping[str, Any]) -> bool:
-    """Return True if there is neither a value nor a default."""
+    """True without a value and a default."""
     return setting.get("value") is None or setting["value"] == []
 
 
 def steady_part(record: ExperimentRecord) -> str:
-    """Steady part of each session: `3 passes`, or for how long and how often."""
+    """Work of each session: `3 passes`, or its duration and period."""
     often = "" if record.period_s is None else f", one every {record.period_s:g} s"
     if record.sustained_s is not None:
         minutes = record.sustained_s / 60
@@ -244,7 +245,7 @@ def steady_part(record: ExperimentRecord) -> str:
 
 
 def _steady_count(record: ExperimentRecord, trial: TrialRecord) -> str:
-    """Number of passes or windows of a session, and of patches where that is not the whole scene."""
+    """Passes or windows per session, with the patches if they are not the whole scene."""
     passes = trial.passes or record.passes
     if trial.patches is None:
         return _passes(passes)
@@ -257,7 +258,7 @@ def _passes(passes: int) -> str:
 
 
 def most_sessions(record: ExperimentRecord) -> str:
-    """Number of sessions of a trial: `5 sessions`, `at most 30 sessions` where a rule ends it."""
+    """Sessions of a trial: `5 sessions`, `at most 30 sessions` where a rule ends it."""
     most = "at most " if record.target_ci is not None or record.decide else ""
     return f"{most}{words.counted(record.sessions, 'session')}"
 
@@ -276,7 +277,7 @@ _FIGURES = (
 )  # fmt: skip
 _COLUMNS = (*of_figures("trial", *_FIGURES), Column("throttled", long=True))
 SHOWN = QUANTITIES | {"load", "memory"}
-"""What a probe may sample that this table shows, whichever probe it is."""
+"""Quantities of this table, whichever probe samples them."""
 
 
 def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
@@ -326,7 +327,7 @@ def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
 
 
 def _not_throttled(seen: tuple[Observed, ...]) -> str:
-    """That no session was throttled, as far as samples of their steady passes tell."""
+    """True if no sample of the steady passes shows throttling."""
     watched = sum(session.watched for session in seen)
     if not watched:
         return words.MISSING

@@ -89,7 +89,7 @@ FORMS: Mapping[str, Form] = {
         Form(
             "csv",
             (".csv",),
-            "a row a trial",
+            "one row per trial",
             lambda judged: _utf8(export_csv(judged.summaries, judged.verdicts)),
         ),
         Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", _pdf, is_text=False),
@@ -104,7 +104,7 @@ def endings_text() -> str:
 
 
 def forms_text() -> str:
-    """The names, with what they are: `html (a page), md (Markdown) or csv (a row a trial)`."""
+    """The names, with what they are: `html (a page), md (Markdown) or csv (one row per trial)`."""
     return _either(f"{form.name} ({form.what})" for form in FORMS.values())
 
 

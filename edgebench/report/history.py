@@ -1,4 +1,4 @@
-"""What `edgebench history` and `edgebench results` print: a table and its remarks, or a JSON document."""
+"""Output of `edgebench history` and `edgebench results`: a table and its remarks, or a JSON document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Heading, Notes, Table
+from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Table
 from edgebench.report.listings import show_listing
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison
@@ -50,16 +50,31 @@ def print_history(
     unreadable: Sequence[UnreadableResult],
     minimum_effect: float,
     *,
+    options: Sequence[str] = (),
     as_json: bool = False,
 ) -> None:
     """Print one series as a table of its results, several as a table with a line each; then the changes.
 
-    As JSON it is what `history.schema.json` describes, in the metric's base unit.
+    As JSON it is what `history.schema.json` describes, in the metric's base unit. `options` of the command
+    are repeated in the command that shows one series.
     """
     document = HistoryDocument(ALPHA, minimum_effect, tuple(series), tuple(unreadable))
     names = series_names(series)
     blocks = _results(series[0], names[0]) if len(series) == 1 else _overview(series, names)
-    show_listing(console, vars(document), [*blocks, Notes.of(_remarks(series, names))], as_json=as_json)
+    blocks += [Notes.of(_remarks(series, names)), *_one_by_one(series, options)]
+    show_listing(console, vars(document), blocks, as_json=as_json)
+
+
+def _one_by_one(series: Sequence[TrialSeries], options: Sequence[str]) -> list[Block]:
+    """Command that shows one of several series result by result, as JSON where no trial's name tells one."""
+    if len(series) < 2:
+        return []
+    named = words.grouped(((each.target, each.variant), each) for each in series)
+    target, variant = next((name for name, of in named.items() if len(of) == 1), next(iter(named)))
+    json = [] if len(named[target, variant]) == 1 else ["--json"]
+    names = [words.plain(target, 60), "--trial", words.plain(variant, 120)]
+    command = shlex.join(["edgebench", "history", *names, *options, *json])
+    return [Notes.of(["Result by result:"]), Command(command)]
 
 
 def _remarks(series: Sequence[TrialSeries], names: Sequence[str]) -> Iterator[str]:
@@ -77,11 +92,6 @@ def _remarks(series: Sequence[TrialSeries], names: Sequence[str]) -> Iterator[st
         next(point.result for point in each.results if point.to_baseline is None): None for each in series
     }
     yield f"Baseline: {'the oldest result of each' if others else words.plain(first, 80)}."
-    if len(series) > 1:
-        alone = f"edgebench history {shlex.quote(words.plain(series[0].target, 60))}"
-        if len({each.variant for each in series}) > 1:
-            alone += f" --trial {shlex.quote(words.plain(series[0].variant, 120))}"
-        yield f"Result by result: {alone}"
 
 
 def series_names(series: Sequence[TrialSeries]) -> list[str]:
@@ -172,9 +182,9 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterat
         ]
         since = f"since {words.plain(last, 80)}"
         explained = (
-            f"What else is different {since}: {words.plain('; '.join(differences), 1000)}."
+            f"Also changed {since}: {words.plain('; '.join(differences), 1000)}."
             if differences
-            else f"Nothing else that the results record is different {since}."
+            else f"No other recorded fact changed {since}."
         )
         yield f"Changed at {words.plain(first, 80)} ({day or 'no date'}): {', '.join(levels)}. {explained}"
 
@@ -235,8 +245,9 @@ def _results(series: TrialSeries, name: str) -> list[Block]:
 
 
 def _overview(series: Sequence[TrialSeries], names: Sequence[str]) -> list[Block]:
-    shared = _shared_start(names)
+    shared = _shared_start([words.plain(each.variant, 120) for each in series])
     targets = {each.target for each in series}
+    before = "" if len(targets) == 1 else ": "
     title = [words.plain(series[0].target, 60)] if len(targets) == 1 else []
     headings = {fill(heading(each), _HEADING) for each in series}
     latest = f"latest\n{headings.pop()}" if len(headings) == 1 else "latest"
@@ -244,7 +255,7 @@ def _overview(series: Sequence[TrialSeries], names: Sequence[str]) -> list[Block
     columns = (Column("trial", long=True), *(Column(each, figures=True) for each in figures))
     rows = tuple(
         (
-            name.removeprefix(shared),
+            name.replace(f"{before}{shared}", before, 1),
             str(len(each.results)),
             value_text(each, each.results[-1]).replace(" (", "\n("),
             change_cell(each, each.results[-1], each.results[-1].to_previous),
@@ -263,9 +274,9 @@ def _change_headings(series: Sequence[TrialSeries]) -> list[str]:
 
 
 def _shared_start(names: Sequence[str]) -> str:
-    """What all names begin with, such as `mobilenet_v1-`; it is left out of the rows."""
+    """Start of all names, such as `mobilenet_v1-`; it is left out of the rows."""
     start = os.path.commonprefix(list(names))  # noqa: RUF071  # characters are what is meant
-    return start[: max(start.rfind("-"), start.rfind(": ") + 1) + 1]
+    return start[: start.rfind("-") + 1]
 
 
 # The document of `edgebench results --json`: the results of a folder, newest first.
@@ -342,7 +353,7 @@ def _cells(row: ResultOverview) -> tuple[str, ...]:
 def _notes(rows: Sequence[ResultOverview]) -> Iterator[str]:
     if any(row.verdicts for row in rows):
         signs = ", ".join(f"{symbol} {word}" for word, symbol in words.SYMBOLS.items())
-        yield f"Verdicts: how many trials came to which, by profile, as the run ended with: {signs}."
+        yield f"Verdicts: number of trials by profile when the run ended ({signs})."
     unrecorded = [row.result for row in rows if row.profiles and row.verdicts is None]
     if unrecorded:
         yield (

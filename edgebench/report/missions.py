@@ -18,7 +18,7 @@ from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.described import Described, object_schema
 from edgebench.report import tables, words
 from edgebench.report.blocks import Table, of_figures
-from edgebench.report.terminal import line, lines, print_table
+from edgebench.report.terminal import line, print_table
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 
@@ -45,14 +45,14 @@ class MissionFigure(NamedTuple):
     scale: float = 1.0
 
     def shown(self, mission: Mission) -> str:
-        """In its unit with its interval, then its 99th percentile over cycles where it has one."""
+        """Text of the figure with its interval, then its 99th percentile over cycles where it has one."""
         tail = mission.figures.get(f"{self.name}{TAIL}", Figure()).in_unit(self.scale)
         shown = _shown(mission.figures[self.name].in_unit(self.scale))
         return shown if tail.value is None else f"{shown}, p99 {_shown(tail)}"
 
     @property
     def schema(self) -> dict[str, Any]:
-        """In documents: the figure with its interval over sessions, or null; in its base unit."""
+        """Schema in documents: the figure with its interval over sessions, or null; in its base unit."""
         end = ["number", "null"]
         ends = {
             "value": _field("The mean over the sessions.", "number", self.base_unit),
@@ -83,8 +83,7 @@ def _with(properties: dict[str, Any]) -> dict[str, Any]:
 _DUTY = "Share of a cycle in which the device works, at most 1"
 _BACKLOG = "Most images at once that are not done, the mean over cycles"
 _BACKLOG_P99 = "The same, the 99th percentile over at least 1,000 cycles a session"
-_ENERGY = "energy a cycle, "
-_NO_ENERGY = "No energy figures"
+_ENERGY = "energy per cycle, "
 _IDLE = "For the whole cycle, when the device stays on between images"
 _OFF = "For the whole cycle, when it is switched off where that saves energy"
 _BREAK_EVEN = "The pause from which on switching off saves energy"
@@ -98,8 +97,8 @@ _FIGURES = (
     ("age_s", "age of a result", "s", "From an image's arrival to its result, the mean", "s"),
     ("oldest_s", "oldest result", "s", "The same of the oldest image", "s"),
     ("missed", "missed deadlines", "%", _MISSED, "", 0.01),
-    ("energy_j.active", _ENERGY + "images alone", "J", "For its images alone", "J"),
-    ("energy_j.idle", _ENERGY + "idling between", "J", _IDLE, "J"),
+    ("energy_j.active", _ENERGY + "images only", "J", "For its images alone", "J"),
+    ("energy_j.idle", _ENERGY + "idle in pauses", "J", _IDLE, "J"),
     ("energy_j.off", _ENERGY + "off in pauses", "J", _OFF, "J"),
     ("break_even_s", "switching off pays from", "s", _BREAK_EVEN, "s"),
 )
@@ -161,7 +160,7 @@ def mission_entry(mission: Mission) -> dict[str, Any]:
 DAYS = 10.0
 SEED = 0
 MOST_IMAGES = 20_000
-"""That are played for one trial, where a cycle has no more: days with more images are fewer."""
+"""Most images that are played for one trial, unless one cycle has more."""
 MOST_IN_CYCLE = 200_000
 MOST_MISSIONS = 200
 """Trials times profiles; beyond it a report would wait for what few of its readers look at."""
@@ -225,10 +224,10 @@ def print_missions(console: Console, missions: Sequence[Mission], names: Mapping
     """Print a table a profile; `names` are the trials' by key."""
     for profile, played in words.grouped((mission.profile, mission) for mission in missions).items():
         line(console, f"Under the schedule of {profile}", style="bold")
-        most = words.counted(max(mission.cycles for mission in played), "cycle")
-        table = _table(profile, played, names, f"up to {most} a trial")
+        most = max(mission.cycles for mission in played)
+        table = _table(profile, played, names, f"up to {most:,} cycles per trial")
         print_table(console, table)
-        lines(console, table.caption.split("; "), indent=2)
+        line(console, table.caption, indent=2)
 
 
 def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Table | None:
@@ -245,28 +244,31 @@ def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], pl
     """The figures that any of them has; overloads, and why figures of the others are not known."""
     known = [each for each in FIGURES if any(of.figures[each.name].value is not None for of in missions)]
     known = [figure for figure in known if not figure.name.endswith(TAIL)]  # in the cells of the means
+    no_energy = "energy figures"
+    has_energy = any(figure.name.startswith("energy_j") for figure in known)
     unknown = words.grouped(
         (
-            mission.figures[figure.name].reason,
-            _NO_ENERGY if figure.name.startswith(("energy_j", "break_even_s")) else figure.heading,
+            words.plain(mission.figures[figure.name].reason),
+            figure.heading
+            if has_energy or not figure.name.startswith(("energy_j", "break_even_s"))
+            else no_energy,
         )
         for mission in missions
         for figure in FIGURES
         if not mission.overloaded and mission.figures[figure.name].value is None
     )
-    caption = [f"{played}; 95 % intervals over sessions"]
+    caption = [f"Simulated: {played}. Intervals (95 %) are over sessions."]
     for each in missions:
         if each.overloaded:
-            caption.append(f"{names[each.trial]} is overloaded: {each.load:.3g} cycles of work come in each")
-    caption += [
-        f"{_NO_ENERGY}: {words.plain(why)}"
-        if _NO_ENERGY in headings
-        else f"{', '.join(dict.fromkeys(headings))} not known: {words.plain(why)}"
-        for why, headings in unknown.items()
-    ]
+            caption.append(f"{names[each.trial]} is overloaded: {each.load:.3g} cycles of work per cycle.")
+    for why, headings in unknown.items():
+        names_of = words.listed(list(dict.fromkeys(headings))).capitalize()
+        caption.append(
+            f"No {no_energy}: {why}." if no_energy in headings else f"{names_of}: not known, {why}."
+        )
     return Table(
         f"{words.plain(title, 80)}: mission",
         of_figures("Trial", *(f"{figure.heading.capitalize()}, {figure.unit}" for figure in known)),
         tuple((names[each.trial], *(figure.shown(each) for figure in known)) for each in missions),
-        "; ".join(caption),
+        " ".join(caption),
     )

@@ -1,7 +1,8 @@
-"""What holds for several trials, said once: the sentence, the trials, and each trial's own words."""
+"""Notes that several trials share: the sentence, the trials, and each trial's own words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,12 +14,13 @@ from edgebench.report.blocks import Note
 from edgebench.stats.warnings import Caution, Flag, sentence_of
 
 T = TypeVar("T")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _NAMED = 4  # trials that are named one by one; of more, some are
 
 
 @dataclass(frozen=True)
 class Trials:
-    """What the trials of a page are called.
+    """Names of the trials of a page.
 
     Attributes:
         names: short names by key.
@@ -30,7 +32,7 @@ class Trials:
 
     @classmethod
     def of(cls, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> Trials:
-        """Those of these summaries, under these names."""
+        """Names of these summaries."""
         return cls(
             {summary.key: names[summary.key] for summary in summaries},
             {summary.key: words.plain(summary.target, 60) for summary in summaries},
@@ -65,10 +67,29 @@ def _all_of(count: int) -> str:
     return "both trials" if count == 2 else f"all {count} trials"
 
 
-def shared(statements: Iterable[tuple[str, str]], trials: Trials) -> list[Note]:
-    """One note a sentence, in order of first appearance; `said` are (key of a trial, sentence) pairs."""
+def shared(statements: Iterable[tuple[str, str]], trials: Trials, *, ranges: bool = False) -> list[Note]:
+    """One note per sentence, in order of first appearance; `statements` are (key of a trial, sentence) pairs.
+
+    With `ranges`, sentences that differ only in their numbers are one note: `a window of 0.6 to 0.9 s`.
+    """
     statements = [(key, text) for key, text in statements if text]
-    return _grouped(statements, trials, kind=str, own=str, together=lambda texts: texts[0])
+    if not ranges:
+        return _grouped(statements, trials, kind=str, own=str, together=lambda texts: texts[0])
+    return _grouped(
+        statements, trials, kind=lambda text: _NUMBER.sub("0", text), own=str, together=_with_ranges
+    )
+
+
+def _with_ranges(texts: Sequence[str]) -> str:
+    """The first of some sentences with the range of each number in which they differ."""
+    numbers = iter(zip(*map(_NUMBER.findall, texts), strict=True))
+
+    def span(_: re.Match[str]) -> str:
+        ordered = sorted(next(numbers), key=float)
+        low, high = ordered[0], ordered[-1]
+        return low if float(low) == float(high) else f"{low} to {high}"
+
+    return _NUMBER.sub(span, texts[0])
 
 
 def failures(statements: Iterable[tuple[str, str]], trials: Trials) -> list[Note]:

@@ -39,7 +39,8 @@ _DOUBTS = (
     Flag.SAID, Flag.PROBE_LOST, Flag.READINGS_REJECTED, Flag.POWER_CONTRADICTED, Flag.STAMPS_SHORT,
     Flag.GOLDEN_MISMATCH, Flag.CHANCE, Flag.BELOW_CHANCE,
 )  # fmt: skip
-_NOTED = 2  # sentences of a line
+NOTED = 2
+"""Notes of a line; the others are among the warnings."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def front(judged: Judged, decisions: Sequence[Decision]) -> Front:
 
 
 def is_published(summaries: Sequence[TrialSummary]) -> bool:
-    """Whether the trials are published figures, not measured here."""
+    """True if the trials are published figures, not measured here."""
     return any(summary.published for summary in summaries)
 
 
@@ -146,19 +147,11 @@ def _lines(
         for each in summaries
         if each.ended is not None and each.ended.by != "sessions" and each.status == "done"
     ]
-    assumed = notes.shared(
-        [(each.key, text) for each in summaries for text in _conditions(each)],
-        trials,
-    )
-    said = [*notes.cautions(summaries, trials, _DOUBTS), *assumed]
-    path = judged.results.path
-    # An absolute path would name the machine's folders on a page for others.
-    known = path.name if path.is_absolute() or path.parent == default_output_dir() else str(path)
-    command = command_line(["edgebench", "fit", known, *judged.options])
+    command = command_line(["edgebench", "fit", result_argument(judged), *judged.options])
     lines = (
         [] if titles else [Line("Not judged", "No profile was given.", f"{command} --profile disco-realtime")]
     )
-    lines += _noted("Note", said)
+    lines += _noted("Note", doubts(summaries, trials))
     lines += _elsewhere(judged)
     lines += _not_measured(judged, titles, command)
     unfinished = any(
@@ -173,17 +166,29 @@ def _lines(
     return lines
 
 
+def result_argument(judged: Judged) -> str:
+    """Name of the result for a command; an absolute path would name the machine's folders to others."""
+    path = judged.results.path
+    return path.name if path.is_absolute() or path.parent == default_output_dir() else str(path)
+
+
 def _noted(label: str, group: Sequence[Note], command: str = "") -> list[Line]:
     """The first notes of a kind in one line; none without notes."""
     if not group:
         return []
-    more = f"; {len(group) - _NOTED} more under Warnings" if len(group) > _NOTED else ""
-    texts = (note.text if note.who.startswith(("all", "both")) else note.line for note in group[:_NOTED])
+    more = f"; {len(group) - NOTED} more under Warnings" if len(group) > NOTED else ""
+    texts = (note.text if note.who.startswith(("all", "both")) else note.line for note in group[:NOTED])
     return [Line(label, f"{'; '.join(texts)}{more}.", command)]
 
 
+def doubts(summaries: Sequence[TrialSummary], trials: Trials) -> list[Note]:
+    """Notes of the first screen, the most important ones first: what devices say, and what is assumed."""
+    assumed = [(each.key, text) for each in summaries for text in _conditions(each)]
+    return [*notes.cautions(summaries, trials, _DOUBTS), *notes.shared(assumed, trials)]
+
+
 def _conditions(trial: TrialSummary) -> list[str]:
-    """What is declared or assumed of a trial, and why it lacks its main figure; empty texts for nothing."""
+    """Declarations and assumptions of a trial, and why it lacks its main figure; empty texts for none."""
     return [
         *declared_texts(trial),
         words.assumed(trial),
@@ -194,14 +199,14 @@ def _conditions(trial: TrialSummary) -> list[str]:
 
 
 def incomplete_text(summary: TrialSummary) -> str:
-    """Why a trial was not measured in full; empty where it was."""
+    """Reason why a trial was not measured in full; empty if it was."""
     if summary.status == "done":
         return ""
     return f"{summary.status.replace('_', ' ')}: {summary.reason or 'no reason was kept'}"
 
 
 def _is_elsewhere(trials: Mapping[str, TrialSummary], verdict: Verdict) -> bool:
-    """Whether the figure is another machine's than the declared board's."""
+    """True if the figure is of another machine than the declared board."""
     reason = trials[verdict.trial].other_machine if verdict.trial in trials else ""
     return bool(reason) and verdict.verdict == "unknown" and verdict.reason == reason
 
@@ -236,7 +241,8 @@ def _not_measured(judged: Judged, titles: Mapping[str, str], command: str) -> li
     undecided = {
         about: group[0]
         for about, group in by_requirement.items()
-        if len(group) > 1 and all(verdict.verdict == "inconclusive" for verdict in group)
+        if len({verdict.trial for verdict in group}) == len(measured) > 1
+        and all(verdict.verdict == "inconclusive" for verdict in group)
     }
     lines = _undecided(judged, measured, undecided)
     if not unknown:
@@ -427,7 +433,7 @@ def matrix_of(
 
 
 def _limits_of(profile: str, verdicts: Sequence[Verdict]) -> str:
-    """What a profile requires, as the explanation of its column."""
+    """Requirements of a profile, as the explanation of its column."""
     limits = (words.limit(verdict) for verdict in verdicts if verdict.profile == profile)
     return ", ".join(dict.fromkeys(limits))
 
@@ -460,7 +466,7 @@ def _figures(
 
 
 def _is_inside(metric: Metric, summaries: Sequence[TrialSummary]) -> bool:
-    """Whether every trial with this figure has the one that it is a part of."""
+    """True if each trial with this figure has the one that it is a part of."""
     wholes = [each for each in METRICS.values() if each.part == metric.name]
     return any(
         all(whole.value(summary) is not None for summary in summaries if metric.value(summary) is not None)

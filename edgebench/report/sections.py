@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from edgebench.judge.answers import Answers
 from edgebench.judge.judged import Judged
@@ -26,7 +27,7 @@ from edgebench.report.blocks import (
 from edgebench.report.environment import command_line, environment, golden, telemetry
 from edgebench.report.missions import FIGURES, BriefMissions, mission_table
 from edgebench.report.notes import Trials
-from edgebench.report.page import Section, incomplete_text, is_published
+from edgebench.report.page import NOTED, Section, doubts, incomplete_text, is_published, result_argument
 from edgebench.report.sharing import sharing_section
 from edgebench.report.tables import meter_text, rail_text, scopes_note
 from edgebench.results.redaction import exported
@@ -34,10 +35,11 @@ from edgebench.stats.intervals import MIN_SESSIONS
 from edgebench.stats.shape import unseen_mode_share
 
 _GIST = ("duty_cycle", "backlog")  # of a mission
+_MATRIX = 40  # classes of a confusion matrix at most; of more the worst ones and the commonest confusions
 
 
 def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]) -> list[Section]:
-    """Those that have something to say, in their order."""
+    """Sections that are not empty, in order."""
     summaries = judged.summaries
     trials = Trials.of(summaries, tables.trial_names(summaries))
     made = [
@@ -53,31 +55,93 @@ def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]
     return [section for section in made if section.blocks]
 
 
-def margins(matrix: Matrix) -> Section:
-    """Each requirement with its margin, and why a verdict is no pass; the page has them in its matrix."""
-    blocks: list[Block] = [Notes.of(f"all trials: {text}" for text in matrix.unknown_texts)]
+def details(
+    judged: Judged, answers: Answers, missions: Sequence[BriefMissions], matrix: Matrix
+) -> list[Section]:
+    """Sections for the terminal: what would pass, margins, one row per trial, power, missions, warnings."""
+    summaries = judged.summaries
+    trials = Trials.of(summaries, tables.trial_names(summaries))
+    changes = _changes(judged, answers, trials)
+    mission, power = _missions(missions, summaries), _power(summaries, trials, brief=True)
+    made = [
+        replace(changes, title=changes.title if is_published(summaries) else "", gist=""),
+        margins(matrix, brief=True),
+        _trials(judged, trials),
+        sharing_section(summaries, trials),
+        *([power] if any(isinstance(block, Table) for block in power.blocks) else []),
+        replace(mission, blocks=[Text(block.text) for block in mission.blocks if isinstance(block, Text)]),
+        _warnings(judged, trials),
+    ]
+    command = command_line(["edgebench", "report", result_argument(judged), "-o", "report.html"])
+    rest = "stages, missions, confusion matrices, telemetry, environment"
+    made += [] if is_published(summaries) else [Section("rest", "In the report", rest, [Command(command)])]
+    return [section for section in made if section.blocks or section.gist]
+
+
+def _trials(judged: Judged, trials: Trials) -> Section:
+    """One row per trial with what the matrix above it lacks."""
+    summaries = judged.summaries
+    commonest = []
+    for summary in summaries:
+        commonest.append(_commonest(summary.accuracy))
+    table = tables.metric_table("trials", summaries, "", ("Commonest confusion", commonest))
+    blocks: list[Block] = [table] if len(table.columns) > 1 else []
+    of_pages = [*_latency(summaries, trials).blocks, *_accuracy(judged, trials).blocks]
+    noted = [note for block in of_pages if isinstance(block, Notes) for note in block.notes if note.who]
+    return Section("trials", "Trials", "", [*blocks, Notes(noted)] if blocks or noted else [])
+
+
+def margins(matrix: Matrix, *, brief: bool = False) -> Section:
+    """Margin of each trial by each requirement, and why a verdict is no pass.
+
+    `brief` leaves out what is unknown for all trials, which the sentences above it say.
+    """
     rows = (*matrix.rows, *matrix.folded)
-    for at, profile in enumerate(matrix.profiles):
-        standings = {row.name: standing for row in rows if (standing := row.standings[at])}
-        judgements = {
-            name: [each for each in standing.judgements if each not in matrix.unknown[at]]
-            for name, standing in standings.items()
-        }
-        limits = dict.fromkeys(each.limit for of_trial in judgements.values() for each in of_trial)
-        cells = []
-        reasons = []
-        for name, of_trial in judgements.items():
-            by_limit = {each.limit: each for each in of_trial}
-            cells.append((name, *(by_limit[limit].short if limit in by_limit else "" for limit in limits)))
-            reasons += [(name, each) for each in of_trial if each.word != "pass" and each.reason]
-        columns = (Column("Trial"), *(Column(limit, verdict=True) for limit in limits))
-        trials = Trials({name: name for name in standings}, dict.fromkeys(standings, ""))
-        about = notes.shared(
-            [(name, f"{each.name} {each.word}: {each.reason}") for name, each in reasons], trials
-        )
-        if limits:
-            blocks += [Heading(profile.heading), Table(profile.heading, columns, tuple(cells)), Notes(about)]
-    return Section("margins", "Margins and reasons", "", blocks)
+    names = {row.name: row.name for row in rows}
+    cells: dict[tuple[str, str, int], dict[str, str]] = {}
+    reasons: dict[tuple[str, str, str], dict[str, None]] = {}
+    for row in rows:
+        for at, standing in enumerate(row.standings):
+            for each in standing.judgements if standing else ():
+                if each in matrix.unknown[at]:
+                    continue
+                cells.setdefault((each.name, each.limit, at), {})[row.name] = each.short
+                if each.word != "pass" and each.reason:
+                    reasons.setdefault((row.name, each.word, each.reason), {})[each.name] = None
+    requirements = list(dict.fromkeys(name for name, _, _ in cells))
+    columns = words.grouped(
+        ((limit, tuple(cells[name, limit, at].items())), matrix.profiles[at].heading)
+        for name, limit, at in sorted(cells, key=lambda column: requirements.index(column[0]))
+    )
+    headings = [
+        limit if len(of) == len(matrix.profiles) else f"{words.together(of)}: {limit}"
+        for (limit, _), of in columns.items()
+    ]
+    table = Table(
+        "margins",
+        (Column("Trial"), *(Column(heading, verdict=True) for heading in headings)),
+        tuple((name, *(dict(column).get(name, "") for _, column in columns)) for name in names),
+    )
+    about = notes.shared(
+        [
+            (name, f"{words.listed(list(of))} {word}: {reason}")
+            for (name, word, reason), of in reasons.items()
+        ],
+        Trials(names, dict.fromkeys(names, "")),
+        ranges=True,
+    )
+    unknown = Notes.of([] if brief else [f"all trials: {text}" for text in matrix.unknown_texts])
+    blocks: list[Block] = [*([table] if columns else []), unknown, Notes(about)]
+    return Section("margins", "Margins and reasons", "", blocks if matrix.profiles else [])
+
+
+def _commonest(accuracy: Accuracy | None) -> str:
+    """Commonest confusion of a trial as `sea as ice (3)`."""
+    if accuracy is None or not accuracy.confusions:
+        return words.MISSING
+    *pair, n = accuracy.confusions[0]
+    label, predicted = (words.plain(accuracy.class_names[number], 40) for number in pair)
+    return f"{label} as {predicted} ({n})"
 
 
 def _under(heading: str, *blocks: Block) -> list[Block]:
@@ -89,7 +153,7 @@ def _under(heading: str, *blocks: Block) -> list[Block]:
 
 
 def _changes(judged: Judged, answers: Answers, trials: Trials) -> Section:
-    """What would change a verdict, or for published figures what each verdict is based on."""
+    """Sentences on what changes a verdict; for published figures the source of each verdict."""
     blocks: list[Block] = []
     if is_published(judged.summaries):
         published = {(each.key, figure.quantity) for each in judged.summaries for figure in each.published}
@@ -155,7 +219,7 @@ def _latency(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
     return Section("latency", "Latency", f"{seconds} s; sessions, stages, start and memory", blocks)
 
 
-def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
+def _power(summaries: Sequence[TrialSummary], trials: Trials, *, brief: bool = False) -> Section:
     mixed = scopes_note(rail for summary in summaries for rail in summary.power or ())
     statements = [
         (summary.key, text)
@@ -165,11 +229,12 @@ def _power(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
             *(f"{meter_text(rail)}: {rail.reason}" for rail in summary.power or () if rail.reason),
         )
     ]
-    rails = tables.power_tables(summaries)
+    rails = tables.power_tables(summaries, brief=brief)
     headed: list[Block] = [block for table in rails for block in (Heading(table.title), table)]
-    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials)]
+    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials, ranges=brief)]
     plots = [Plot("power-over-time"), Plot("energy")] if rails else []
-    blocks = [*map(Text, reading_notes(summaries)), *headed, Notes(about), *plots]
+    reading = [] if brief else reading_notes(summaries)
+    blocks = [*map(Text, reading), *headed, Notes(about), *plots]
     means = [
         rail.mean_w for summary in summaries if (rail := summary.primary_rail) and rail.mean_w is not None
     ]
@@ -224,7 +289,7 @@ def _confusion(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> l
     matrices = []
     for summary in summaries:
         accuracy = summary.accuracy
-        if accuracy is not None and accuracy.worst_classes:
+        if accuracy is not None and len(accuracy.class_names) > _MATRIX:
             matrices += _worst(names[summary.key], accuracy)
         elif accuracy is not None and accuracy.confusion:
             classes = [words.plain(name, 40) for name in accuracy.class_names]
@@ -262,11 +327,13 @@ def _warnings(judged: Judged, trials: Trials) -> Section:
         if finding.get("level") not in ("ok", None)
     ]
     failures = [(summary.key, failure) for summary in summaries for failure in summary.failures]
+    noted = doubts(summaries, trials)
+    found = dict.fromkeys([*noted[NOTED:], *notes.cautions(summaries, trials)])
     warnings = [
         *notes.shared([(summary.key, incomplete_text(summary)) for summary in summaries], trials),
         *notes.failures(failures, trials),
         *map(Note, dict.fromkeys(general)),
-        *notes.cautions(summaries, trials),
+        *(note for note in found if note not in noted[:NOTED] or note.each),
         *map(Note, filter(None, [unseen_modes(summaries)])),
     ]
     return Section("warnings", "Warnings", f"{len(warnings)}", [Notes(warnings)] if warnings else [])
@@ -293,7 +360,7 @@ _METERS = 4  # whose averaging times are named
 
 
 def reading_notes(summaries: Sequence[TrialSummary]) -> list[str]:
-    """What mean, peak and net energy are; nothing where no trial had a meter."""
+    """Definitions of mean, peak and net energy; nothing without a meter."""
     rails = [rail for summary in summaries for rail in summary.power or ()]
     if not rails:
         return []
@@ -317,7 +384,7 @@ def reading_notes(summaries: Sequence[TrialSummary]) -> list[str]:
 
 
 SELDOM = 0.05
-"""What stays unseen in less of all results than an interval misses is not worth a sentence."""
+"""Least share of runs that miss slow starts for which the note is written."""
 
 
 def unseen_modes(summaries: Sequence[TrialSummary]) -> str:
@@ -327,6 +394,6 @@ def unseen_modes(summaries: Sequence[TrialSummary]) -> str:
     if not fewest or unseen_mode_share(fewest) < SELDOM:
         return ""
     return (
-        f"{fewest} sessions can miss slow starts: if 30 % of starts were slow, "
-        f"{words.percent(unseen_mode_share(fewest), 0)} of runs would show no difference"
+        f"{fewest} sessions can miss slow starts: if 30 % of starts are slow, "
+        f"{words.percent(unseen_mode_share(fewest), 0)} of runs do not show it"
     )

@@ -45,7 +45,7 @@ FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
     "count": ("", words.count),
     "area": ("", lambda figure: words.estimate(figure.area, figure.low, figure.high)),
 }
-"""Which field of the value is printed, the value itself where that is empty, and how."""
+"""Field of the value that is printed (empty: the value itself), and the function that prints it."""
 
 
 def value_of(metric: Metric, trial: TrialSummary) -> Any:
@@ -69,7 +69,7 @@ def metric_text(value: Any, form: Form) -> str:
 
 
 def scope_text(rail: PowerFigure) -> str:
-    """What its meter covers: `board`, `scope unknown`."""
+    """Scope of its meter: `board`, `scope unknown`."""
     return words.plain(rail.scope, 20) or UNKNOWN_SCOPE
 
 
@@ -84,7 +84,7 @@ def rail_text(rail: PowerFigure) -> str:
 
 
 def declared_texts(summary: TrialSummary) -> list[str]:
-    """What was declared of a trial's target, marked as such: mass, size, power and boot time."""
+    """Declared values of a trial's target, marked as such: mass, size, power and boot time."""
     texts = [
         f"declared {METRICS[name].label.lower()}: {words.quantity(getattr(summary, name))} "
         f"{name.rpartition('_')[2]} ({words.plain(source)})"
@@ -102,7 +102,7 @@ def declared_texts(summary: TrialSummary) -> list[str]:
 
 
 def scopes_note(rails: Iterable[PowerFigure]) -> str:
-    """Why figures of these rails cannot all be compared; "" where one scope holds them all."""
+    """Reason why figures of these rails cannot all be compared; "" if their scope is one."""
     ranks = {scope_text(rail): scope_rank(rail.scope) for rail in rails}
     if len(ranks) < 2:
         return ""
@@ -136,7 +136,7 @@ def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
 
 
 def names_by_trial(summaries: Sequence[TrialSummary]) -> dict[str, tuple[str, ...]]:
-    """By key the names of each trial, with its target in front and without."""
+    """Names of each trial by key, with its target in front and without."""
     with_target, alone = trial_names(summaries), words.labels(summaries)
     return {key: tuple(dict.fromkeys((name, alone[key]))) for key, name in with_target.items()}
 
@@ -168,7 +168,7 @@ def metric_table(
     caption: str = "",
     *more: tuple[str, Sequence[str]],
 ) -> Table:
-    """One row a trial, a column for every metric of the table of that title that some trial has, then `more`.
+    """One row per trial, a column for every metric of that table that some trial has, then `more`.
 
     `more` are headings with their cells.
     """
@@ -192,14 +192,17 @@ def latency(summaries: Sequence[TrialSummary]) -> Table:
 
 
 def start(summaries: Sequence[TrialSummary]) -> Table:
-    """What happens once a session, memory, and building, which happens once a board."""
+    """Times of a session's start, memory, and the build, once per board."""
     seconds = [summary.built.seconds if summary.built else None for summary in summaries]
     built = [metric_text(value, "number") for value in seconds]
     return metric_table("start", summaries, "mean over the sessions", ("Build on the board, s", built))
 
 
-def power_tables(summaries: Sequence[TrialSummary]) -> list[Table]:
-    """A table a meter, rail and scope, with a row a trial; the primary ones first."""
+def power_tables(summaries: Sequence[TrialSummary], *, brief: bool = False) -> list[Table]:
+    """One table per meter, rail and scope, with one row per trial; the primary ones first.
+
+    `brief` leaves out how well the meter delivered.
+    """
     names = trial_names(summaries)
     rows_by_rail: dict[tuple[bool, str], list[tuple[str, ...]]] = {}
     for summary in summaries:
@@ -209,10 +212,12 @@ def power_tables(summaries: Sequence[TrialSummary]) -> list[Table]:
                 metric_text(rail_value(rail, metric) if metric.rail else metric.value(summary), shown.form)
                 for metric, shown in shown_in("power")
             )
-            cells = (names[summary.key], *figures, *(metric_text(value, "number") for value in delivered))
+            more = () if brief else tuple(metric_text(value, "number") for value in delivered)
+            cells = (names[summary.key], *figures, *more)
             rows_by_rail.setdefault((not rail.primary, rail_text(rail)), []).append(cells)
     has_others = any(is_other for is_other, _ in rows_by_rail)
-    headings = (*(shown.heading for _, shown in shown_in("power")), "p99, W", "Rate, Hz", "Longest gap, s")
+    headings = [shown.heading for _, shown in shown_in("power")]
+    headings += [] if brief else ["p99, W", "Rate, Hz", "Longest gap, s"]
     return [
         Table(
             f"{name} (primary)" if has_others and not is_other else name,

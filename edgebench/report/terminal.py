@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from rich import box
@@ -14,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Matrix, Notes, Row, Table, Text
+from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Matrix, Notes, Table, Text
 
 if TYPE_CHECKING:
     from edgebench.report.page import Front, Section
@@ -29,7 +30,8 @@ _ASCII = str.maketrans(
     | dict(zip("▁▂▃▄▅▆▇█", "._-:=+*#", strict=True))
 )
 
-_UNBOUNDED = 10_000  # columns
+_BREAK = re.compile(r"(?<=\s)(?=\S)|(?<=\w-)(?=\w)")
+"""Places where a name or a heading may continue on the next line: after blanks and hyphens."""
 
 
 def make_console(file: IO[str] | None = None) -> Console:
@@ -48,37 +50,27 @@ def cell(console: Console, text: str, style: str = "") -> RichText:
 def line(console: Console, text: str, style: str = "", indent: int = 0) -> None:
     """One paragraph, wrapped to the console, its continuation lines indented."""
     width = max(8, console.width - indent)
-    wrapped = cell(console, text, style).wrap(console, width, overflow="fold")
-    for number, part in enumerate(wrapped):
+    parts = cell(console, text, style).wrap(console, width, overflow="fold")
+    for number, part in enumerate(parts):
         part.rstrip()
         console.print(RichText(" " * (indent if number else max(0, indent - 2))) + part)
 
 
-def lines(console: Console, texts: Iterable[str], indent: int = 0) -> None:
+def lines(console: Console, texts: Iterable[str], indent: int = 0, style: str = "") -> None:
     """A paragraph for each text; an empty text is left out."""
     for text in filter(None, texts):
-        line(console, text, indent=indent)
+        line(console, text, style, indent)
 
 
-def new_table(console: Console, columns: Sequence[tuple[str, bool]]) -> RichTable:
-    """A plain table; each column a heading and whether it holds figures (right-aligned, never folded)."""
-    style = box.ASCII if console.options.ascii_only else box.SIMPLE_HEAD
-    table = RichTable(box=style, pad_edge=False, show_edge=False, header_style="bold")
-    for heading, is_figure in columns:
-        table.add_column(
-            cell(console, heading),
-            justify="right" if is_figure else "left",
-            no_wrap=is_figure,
-            overflow="fold",
-            vertical="top",
-        )
-    return table
-
-
-def fits(console: Console, table: RichTable) -> bool:
-    """Whether all of a table's columns can be shown in full."""
-    measured = console.measure(table, options=console.options.update(max_width=_UNBOUNDED))
-    return measured.maximum <= console.width
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns, where its words allow that: no word is cut."""
+    lines = [""]
+    for word in _BREAK.split(text):
+        if lines[-1] and cell_len((lines[-1] + word).rstrip()) > width:
+            lines.append(word)
+        else:
+            lines[-1] += word
+    return [line.rstrip() for line in lines]
 
 
 # Documents.
@@ -89,13 +81,14 @@ STYLES = {
 }  # fmt: skip
 """Colours of verdicts and of comparisons, by the symbol before the word."""
 
-_FOLDS: tuple[tuple[str, ...], ...] = ((), ("(",), ("(", "±"))
-"""What a second line of a figure begins with, the roomiest layout first."""
+_NARROW = 6
+_LAYOUTS: tuple[tuple[int, *tuple[str, ...]], ...] = ((16,), (_NARROW,), (_NARROW, "("), (_NARROW, "(", "±"))
+"""Columns of a heading above narrower cells, and what begins a figure's second line; the roomiest first."""
 
 _INTERVAL = re.compile(r" ±\S+| \(\S+ to \S+\)|, (from|up to) \S+")
-_GAP = 2  # between two columns
-_FOLDED = 10  # columns of a text that folds
-_LONGEST_NAME = 28  # of a trial or a profile, in columns; a longer one folds
+_GAPS = {"plain": 2, "rows": 3, "matrix": 3}  # between two columns of a table, by its look
+_FOLDED = 10  # least width of a text that folds
+_LONGEST_NAME = 28  # columns of a trial's or a profile's name, or of one of its words; longer ones fold
 
 
 def print_front(console: Console, front: Front, *, details: bool = False) -> None:
@@ -120,12 +113,12 @@ def print_sections(console: Console, sections: Iterable[Section]) -> None:
     """Print everything below the matrix."""
     for section in sections:
         console.print()
-        line(console, f"{section.title}: {section.gist}" if section.gist else section.title, "bold underline")
-        print_blocks(console, section.blocks, opened=True)
+        lines(console, [": ".join(filter(None, [section.title, section.gist]))], style="bold underline")
+        print_blocks(console, section.blocks)
 
 
-def print_blocks(console: Console, blocks: Iterable[Block], *, opened: bool = False) -> None:
-    """Print blocks below each other; nothing is wider than the console. Of a fold its title, or all of it."""
+def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
+    """Print blocks below each other, of a fold its title; nothing is wider than the console."""
     for number, block in enumerate(blocks):
         match block:
             case Heading(text):
@@ -134,12 +127,8 @@ def print_blocks(console: Console, blocks: Iterable[Block], *, opened: bool = Fa
                 line(console, text, "bold")
             case Text(text):
                 line(console, text, indent=2)
-            case Fold(title, tables):
-                line(console, title, "bold" if opened else "", indent=2)
-                for table in tables if opened else ():
-                    if table.title != title:
-                        line(console, table.title, indent=2)
-                    print_table(console, table)
+            case Fold(title):
+                line(console, title, indent=2)
             case Command(text):
                 console.print(cell(console, text), soft_wrap=True)
             case Notes(notes):
@@ -150,10 +139,11 @@ def print_blocks(console: Console, blocks: Iterable[Block], *, opened: bool = Fa
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table; sentences fold, figures never do.
+    """Print a table; names and sentences fold between words, figures never do.
 
-    Where figures are too wide the ends of their intervals stand on a second line, else every row is a block
-    of lines. A figure is never cut: what is left of 0.307 would be read as another one.
+    A table that is too wide has the ends of its intervals on a second line, else its columns are printed in
+    parts that begin with the names. Columns without room for a figure become lines: what is left of a figure
+    that was cut, such as 0.307, would be read as another one.
     """
     if table.look == "facts":
         grid = RichTable.grid(padding=(0, 2, 0, 0))
@@ -162,46 +152,113 @@ def print_table(console: Console, table: Table) -> None:
         console.print(grid)
         return
     has_words = any(column.long for column in table.columns)
-    for folds in _FOLDS[:1] if has_words else _FOLDS:
-        shown = _rich_table(console, table, folds)
-        if _least_width(table) <= console.width if has_words else fits(console, shown):
-            console.print(shown)
+    for heading, *signs in _LAYOUTS[:2] if has_words else _LAYOUTS:
+        folded = _folded(table, heading, signs)
+        if _least_width(folded) <= console.width:
+            console.print(_rich_table(console, folded))
             return
+    parts = list(_column_parts(table, console.width))
+    if all(_least_width(part) <= console.width for part in parts):
+        _print_parts(console, parts)
+        return
     for row in table.rows:
         console.print(cell(console, row[0], "bold"))
         for column, text in zip(table.columns[1:], row[1:], strict=True):
             lines(console, [f"{column.heading}: {text}" if text else ""], indent=4)
 
 
-def _least_width(table: Table) -> int:
-    """In which it can be read: figures and verdicts in full, and some words of what folds."""
-    width = 0
+def _print_parts(console: Console, parts: Sequence[Table]) -> None:
+    for number, part in enumerate(parts):
+        if number:
+            console.print()
+        console.print(_rich_table(console, part))
+
+
+def _folded(table: Table, heading: int, signs: Sequence[str] = ()) -> Table:
+    """The table with headings about as wide as `heading` or their cells; `signs` begin lines of their own."""
+    rows = table.rows
+    for sign in signs:
+        rows = tuple(tuple(text.replace(f" {sign}", f"\n{sign}") for text in row) for row in rows)
+    columns = []
     for at, column in enumerate(table.columns):
-        texts = (column.heading, *(row[at] for row in table.rows))
-        longest = max(cell_len(line) for text in texts for line in text.split("\n"))
-        width += _GAP + (longest if column.figures or column.verdict else min(longest, _FOLDED))
-    return width - _GAP
+        width = max([heading, *(cell_len(line) for row in rows for line in row[at].split("\n"))])
+        parts = [part for line in column.heading.split("\n") for part in wrapped(line, width)]
+        columns.append(replace(column, heading="\n".join(parts)))
+    return replace(table, columns=tuple(columns), rows=rows)
 
 
-def _rich_table(console: Console, table: Table, folds: Sequence[str]) -> RichTable:
-    """The table with its verdicts in their colours."""
-    headings = [column.heading.replace(" ", "\n", 1) if folds else column.heading for column in table.columns]
-    kinds = [column.figures for column in table.columns]
-    shown = new_table(console, list(zip(headings, kinds, strict=True)))
-    for column, of_rich in zip(table.columns, shown.columns, strict=True):
-        of_rich.no_wrap = column.figures or column.verdict
-    for row in table.rows:
-        styles = [
-            STYLES.get(text[:1], "") if column.verdict else ""
-            for column, text in zip(table.columns, row, strict=True)
+def _column_parts(table: Table, width: int) -> Iterator[Table]:
+    """Tables of as many columns as there is room for, each with the names; one at least."""
+
+    def part(places: Sequence[int]) -> Table:
+        rows = tuple(tuple(row[at] for at in (0, *places)) for row in table.rows)
+        columns = tuple(table.columns[at] for at in (0, *places))
+        return _folded(replace(table, columns=columns, rows=rows), _NARROW)
+
+    places: list[int] = []
+    for at in range(1, len(table.columns)):
+        if places and _least_width(part([*places, at])) > width:
+            yield part(places)
+            places = []
+        places.append(at)
+    yield part(places)
+
+
+def _widths(table: Table, *, least: bool = False) -> list[int]:
+    """Width of each column, or the `least` in which figures, verdicts and words are whole."""
+    widths = []
+    for at, column in enumerate(table.columns):
+        rows = [
+            line for text in (column.heading, *(row[at] for row in table.rows)) for line in text.split("\n")
         ]
-        for sign in folds:
-            row = tuple(text.replace(f" {sign}", f"\n{sign}") for text in row)
-        shown.add_row(*(cell(console, text, style) for text, style in zip(row, styles, strict=True)))
+        longest = max(map(cell_len, rows))
+        if least and not (column.figures or column.verdict):
+            words_in = [cell_len(word.strip()) for line in rows for word in _BREAK.split(line)]
+            enough = max(_FOLDED, *words_in) if column.long else longest
+            longest = min(longest, enough, _LONGEST_NAME)
+        widths.append(longest)
+    return widths
+
+
+def _least_width(table: Table) -> int:
+    """Least width in which figures, verdicts and the words of names are whole."""
+    return sum(_widths(table, least=True)) + _GAPS[table.look] * (len(table.columns) - 1)
+
+
+def _text_widths(table: Table, width: int) -> list[int]:
+    """Width of each column if texts share what figures and verdicts leave of `width`."""
+    widths, least = _widths(table), _widths(table, least=True)
+    texts = [at for at, column in enumerate(table.columns) if not (column.figures or column.verdict)]
+    room = width - _GAPS[table.look] * (len(widths) - 1) - sum(widths) + sum(widths[at] for at in texts)
+    for number, at in enumerate(sorted(texts, key=lambda at: widths[at])):
+        widths[at] = min(widths[at], max(least[at], room // (len(texts) - number)))
+        room -= widths[at]
+    return widths
+
+
+def _rich_table(console: Console, table: Table) -> RichTable:
+    """The table with its verdicts in their colours; figures are right-aligned and never folded."""
+    rules = box.ASCII if console.options.ascii_only else box.SIMPLE_HEAD
+    shown = RichTable(box=rules, pad_edge=False, show_edge=False, header_style="bold")
+    if table.look == "plain":
+        shown.box, shown.padding = None, (0, _GAPS["plain"], 0, 0)
+    for column in table.columns:
+        shown.add_column(
+            cell(console, column.heading),
+            justify="right" if column.figures else "left",
+            no_wrap=column.figures or column.verdict,
+            overflow="fold",
+            vertical="top",
+        )
+    widths = _text_widths(table, console.width)
+    for row in table.rows:
+        cells = []
+        for column, text, width in zip(table.columns, row, widths, strict=True):
+            parts = [part for line in text.split("\n") for part in wrapped(line, width)]
+            style = STYLES.get(text[:1], "") if column.verdict else ""
+            cells.append(cell(console, "\n".join(parts), style))
+        shown.add_row(*cells)
     return shown
-
-
-_Shown = tuple[list[str], list[str]]  # the lines of a heading, and the cells below it
 
 
 def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
@@ -210,77 +267,31 @@ def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
     No cell is cut, and every part begins with the trials' names.
     """
     rows = (*matrix.rows, *matrix.folded) if details else matrix.rows
-    longest = max(cell_len(row.name) for row in rows)
-    names = min(_LONGEST_NAME, longest, console.width // 2)
-    room = console.width - names
-    figures = [
-        (_heading(column, 12), [row.figures[at] for row in rows]) for at, column in enumerate(matrix.columns)
-    ]
-    standings = [
-        [standing.short if (standing := row.standings[at]) else "" for row in rows]
-        for at in range(len(matrix.profiles))
-    ]
-    for width in (14, 9):  # of a heading: narrow ones leave room for an interval
-        headings = [_heading(column, width) for column in matrix.profiles]
-        profiles = list(zip(headings, standings, strict=True))
-        if _width([*figures, *profiles]) <= room:
-            break
+    profiles = tuple(replace(column, verdict=True) for column in matrix.profiles)
+    count = len(matrix.columns)
     # The first figure, which decides most, keeps its interval longest.
-    for least in (1, 0):
-        for at in reversed(range(least, len(figures))):
-            if _width([*figures, *profiles]) > room:
-                heading, cells = figures[at]
-                figures[at] = (heading, list(map(_alone, cells)))
-        while len(figures) > 1 + least and _width([*figures, *profiles]) > room:
-            figures.pop()
-    for number, part in enumerate(_parts([*figures, *profiles], room)):
-        if number:
-            console.print()
-        _print_part(console, names, rows, part)
+    choices = [(kept, count) for kept in range(count, 0, -1)]
+    choices += [(1, shown) for shown in range(count - 1, 1, -1)]
+    for intervals, shown in (*choices, (0, min(count, 2)), (0, min(count, 1))):
+        cells = (
+            (
+                row.name,
+                *(text if at < intervals else _alone(text) for at, text in enumerate(row.figures[:shown])),
+                *(standing.short if standing else "" for standing in row.standings),
+            )
+            for row in rows
+        )
+        columns = (Column(""), *matrix.columns[:shown], *profiles)
+        table = Table("", columns, tuple(cells), look="plain")
+        laid_out = [_folded(table, width) for width in (14, 9)]
+        if fitting := [each for each in laid_out if _least_width(each) <= console.width][:1]:
+            break
+    _print_parts(console, fitting or list(_column_parts(table, console.width)))
     if matrix.folded and not details:
         line(console, f"{matrix.rest} with --details.")
-
-
-def _heading(column: Column, width: int) -> list[str]:
-    """The words of a heading in lines of about that width."""
-    lines: list[str] = []
-    for word in column.heading.split():
-        if lines and cell_len(f"{lines[-1]} {word}") <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
 
 
 def _alone(text: str) -> str:
     """A figure without its interval, in three digits."""
     alone = _INTERVAL.sub("", text)
     return words.number(text.value) if isinstance(text, words.FigureText) and alone != text else alone
-
-
-def _width(columns: Sequence[_Shown]) -> int:
-    return sum(max(map(cell_len, [*heading, *cells]), default=0) + _GAP for heading, cells in columns)
-
-
-def _parts(columns: Sequence[_Shown], room: int) -> Iterator[list[_Shown]]:
-    """As many columns a part as there is room for; one at least."""
-    part: list[_Shown] = []
-    for column in columns:
-        if part and _width([*part, column]) > room:
-            yield part
-            part = []
-        part.append(column)
-    yield part
-
-
-def _print_part(console: Console, names: int, rows: Sequence[Row], part: Sequence[_Shown]) -> None:
-    grid = RichTable.grid(padding=(0, _GAP, 0, 0))
-    grid.add_column(width=names, overflow="fold")
-    for _, cells in part:
-        is_figure = not any(text[:1] in STYLES for text in cells)
-        grid.add_column(justify="right" if is_figure else "left", no_wrap=is_figure, overflow="fold")
-    grid.add_row("", *(cell(console, "\n".join(heading), "bold") for heading, _ in part))
-    for at, row in enumerate(rows):
-        texts = (cell(console, cells[at], STYLES.get(cells[at][:1], "")) for _, cells in part)
-        grid.add_row(cell(console, row.name), *texts)
-    console.print(grid)

@@ -200,6 +200,7 @@ def _unpack(
         )
     whole_bytes = sum(entry.bytes for entry in manifest.files.values())
     with as_stored_result_error(folder):
+        output_dir.mkdir(exist_ok=True)
         free_bytes = shutil.disk_usage(output_dir).free
         if whole_bytes > free_bytes:
             raise StoredResultError(

@@ -450,15 +450,17 @@ class ExperimentStore:
 
 
 def require_writable(output_dir: Path) -> None:
-    """Make `output_dir` and try it out, so that a run that could keep nothing ends before it measures.
+    """Write a temporary file where results will be, so that a run that could keep nothing ends at once.
 
-    Its last folder alone is made. UsageError when the one above it is not there; StoredResultError, with
-    its fix, when nothing can be written there.
+    A missing `output_dir` is not made; its parent is tried instead.
+
+    Raises:
+        UsageError: the parent does not exist.
+        StoredResultError: nothing can be written there.
     """
     with as_stored_result_error(output_dir):
         require_folder(output_dir.parent, "--output-dir")
-        output_dir.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=output_dir) as file:
+        with tempfile.TemporaryFile(dir=output_dir if output_dir.exists() else output_dir.parent) as file:
             file.write(b"edgebench")
 
 

@@ -365,7 +365,8 @@ def resolution_notes(plan: Plan, costs: Sequence[TrialCost]) -> list[str]:
             which = "" if len(unresolved) == len(costs) else f" for {len(unresolved)} of {len(costs)} trials"
             sessions = f"{most}{plan.sessions} {'session' if plan.sessions == 1 else 'sessions'}"
             notes.append(
-                f"{sessions} {verb} resolve {target} of {latency_name(plan)}{which}: {_enough(unresolved)}"
+                f"{sessions} {verb} narrow the interval of {latency_name(plan)} to ±{target}{which}: "
+                f"{_enough(unresolved)}"
             )
     return notes
 
@@ -378,7 +379,7 @@ def spread_note(costs: Sequence[TrialCost]) -> str:
         return f"{assumed}: none was measured here yet"
     low, high = share_text(min(measured)), share_text(max(measured))
     spread_words = (
-        f"between sessions lay {low if low == high else f'{low} to {high}'} when last measured here"
+        f"sessions differed by {low if low == high else f'{low} to {high}'} when last measured here"
     )
     return spread_words if len(measured) == len(costs) else f"{spread_words}; for the other trials {assumed}"
 

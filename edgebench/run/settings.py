@@ -152,7 +152,7 @@ class RunConfig:
     insecure: Annotated[bool, Setting(DEVICE, "A scheduler elsewhere without TLS.")] = False
     host: Annotated[
         str | None,
-        Setting(DEVICE, "--device's USER@BOARD[:PORT], by SSH.", "ADDRESS", "this machine"),
+        Setting(DEVICE, "SSH address of --device: USER@BOARD[:PORT].", "ADDRESS", "this machine"),
     ] = None
     port: Annotated[
         Annotated[str, SettingBounds(min_length=1, max_length=1000)] | None,
@@ -339,7 +339,7 @@ class RunConfig:
         ),
     ] = "stretch"
     crop_share: Annotated[
-        Annotated[float, Bounds(gt=0, le=1)] | None,
+        Annotated[float, SettingBounds(gt=0, le=1)] | None,
         Setting(
             PICTURES,
             "Share of the shorter side that --resize crop keeps.",

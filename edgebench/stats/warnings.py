@@ -1,4 +1,4 @@
-"""Cautions about figures: an enumeration, rendered in one place."""
+"""Warnings about figures: an enumeration, rendered in one place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Flag(Enum):
 
     NOT_STEADY = "warm-up ended at its cap before the latency was steady in {share} sessions"
     OUTLIERS = "{share} steady {unit} are outliers (modified z-score above 14.8); none was removed"
-    FEW_SESSIONS = "{count} of the {of} sessions that an interval takes: none is given"
+    FEW_SESSIONS = "{count} of the {of} sessions that an interval needs: no interval"
     THERMAL_SUSPECTED = (
         "thermal: suspected in {share} sessions; the last quarter took up to {worst:.2f} times the first"
         "{warmth}"
@@ -46,7 +46,7 @@ class Flag(Enum):
     GOLDEN_ABSENT = "the outputs of {share} sessions were not checked against golden patches"
     EXTRAPOLATED = "extrapolated: {share} {unit} covered {what}"
     UNTIMED_STAGES = "{what}"
-    EMULATED = "emulated in {share} sessions: no device carried it out, so that no figure is its time"
+    EMULATED = "emulated in {share} sessions: times, power and verdicts do not apply"
     SKEWED = (
         "the medians of the {of} sessions are skewed, with a tail {what}: "
         "the interval covers less than it claims"
@@ -70,7 +70,7 @@ class Flag(Enum):
     )
     METER_ABSENT = "no power: {what} (in {share} sessions)"
     PROBE_LOST = "{what} (in {share} sessions): what it did not sample is missing"
-    READINGS_REJECTED = "{what} (in {share} sessions): no figure has anything of them"
+    READINGS_REJECTED = "{what} (in {share} sessions); they are not used"
     BOARD_UNCONFIRMED = "not confirmed: {what}"
     POWER_CONTRADICTED = "{what}"
     SAID = "{what} (in {share} sessions)"  # by the device or its runtime
@@ -90,12 +90,12 @@ CONTAMINATION = (Flag.INTERFERENCE, Flag.THROTTLED, Flag.CLOCK_DROP)
 """Recorded by the device: times and power are those of a machine that was slowed down."""
 
 DISTURBANCES = (*CONTAMINATION, Flag.THERMAL_SUSPECTED, Flag.THERMAL_SHORT)
-"""With what is only suspected from the times themselves."""
+"""Contamination, and what is only suspected from the times themselves."""
 
 
 @dataclass(frozen=True)
 class Interference:
-    """Share of the worker's cores that something else took at the worst; 0 where it is negligible.
+    """Largest share of the worker's cores that other work took; 0 if negligible.
 
     Attributes:
         stolen_share: the share of their time that a hypervisor gave to others.
@@ -146,7 +146,7 @@ class Caution:
 
     @property
     def kind(self) -> tuple[Flag, str]:
-        """Key by which two cautions are the same, whatever their numbers are."""
+        """Identity of a caution, whatever its numbers are."""
         return self.flag, str(self.what) if self.flag in _TEXTS else ""
 
     def sentence(self) -> str:
@@ -193,7 +193,7 @@ def _share(cautions: Sequence[Caution]) -> str:
 
 
 def _details_text(details: Sequence[str | Interference]) -> str:
-    """Details of several: the worst interference; of texts that differ the first."""
+    """Details of several cautions: the worst interference, or the first of many texts."""
     interference = [detail for detail in details if isinstance(detail, Interference)]
     if interference:
         return str(Interference.worst(interference))
@@ -263,7 +263,7 @@ def clock_drop(mhz: Values) -> float | None:
 
 
 def throttle_flags(values: Values) -> tuple[str, ...]:
-    """Words for the firmware's throttle bits in the window; empty for nothing.
+    """Events in the window by the firmware's bits, in words; empty for none.
 
     A bit that says that something happened since the board started counts where it appears in the window.
     """
@@ -300,7 +300,7 @@ def stolen_share(t_ns: Stamps, busy_ns: Values, stolen_ns: Values) -> float | No
 
 
 def others_cores(t_ns: Stamps, busy_ns: Values, running_ns: Values) -> float | None:
-    """Number of cores at work for others than the worker; None over less than a second.
+    """Work of others, in cores; None over less than a second.
 
     Args:
         t_ns: of both counters.

@@ -1,5 +1,6 @@
 """Scenarios through the real agent, worker, store and fit: the same figures on every run."""
 
+import io
 import json
 from typing import Any
 
@@ -10,7 +11,18 @@ import pytest
 import edgebench
 from edgebench.agent import lock
 from edgebench.errors import UsageError
+from edgebench.judge.answers import answers
+from edgebench.judge.comparison import compare_results
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.summarise import summarise
+from edgebench.report.comparison import as_text
+from edgebench.report.html import render
+from edgebench.report.markdown import export_markdown
+from edgebench.report.page import front
+from edgebench.report.sections import details
+from edgebench.report.terminal import make_console, print_front, print_sections
+from edgebench.results.load import load
 from tests.backends.replaying import figures, replay, run, scenario
 from tests.link.old_python import python36
 
@@ -41,11 +53,24 @@ def test_two_runs_give_the_same_to_the_last_bit(played):
 
 def test_it_says_of_itself_that_nothing_was_measured(played):
     [summary] = summarise(played[0])
-    [warning] = [text for text in summary.warnings if "replayed" in text]
-    assert warning.startswith("replayed from the scenario made: no figure was measured here")
+    [warning] = [text for text in summary.warnings if "replay" in text]
+    assert warning.startswith("replay: no figure was measured (the scenario made was played)")
     record = played[0].session_records(summary.key)[0]
     assert record.runtime["name"] == "replay" and len(record.runtime["source_sha256"]) == 64
-    assert any("replayed from" in line["message"] for line in played[0].experiment.preflight)
+    assert any("plays the scenario" in line["message"] for line in played[0].experiment.preflight)
+
+
+def test_reports_and_comparisons_say_so_once(played):
+    folders = [each.path for each in played]
+    judged = judge_folder(folders[0], shipped_profiles()[:1])
+    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
+    first, file = front(judged, beyond.decisions), io.StringIO()
+    print_front(make_console(file), first)
+    print_sections(make_console(file), details(judged, beyond, [], first.matrix))
+    comparison = compare_results([load(folder) for folder in folders])
+    pages = [export_markdown(judged), render(judged), file.getvalue(), as_text(comparison, "md")]
+    for page in pages:
+        assert " ".join(page.split()).count("replay: no figure was measured") == 1
 
 
 def test_what_the_script_does_not_say_is_absent_and_never_this_machines(played):

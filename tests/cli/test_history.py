@@ -1,7 +1,11 @@
 """`edgebench history`: what it prints, at 80 columns and as JSON, and what it says of bad input."""
 
+import io
 import json
+import shlex
 import shutil
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -11,8 +15,12 @@ from typer.testing import CliRunner
 from edgebench.cli.common import complete_compared_metric, complete_followed_metric, complete_measured_target
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.judge.history import history
+from edgebench.report.history import print_history
 from edgebench.report.schemas import schema
+from edgebench.report.terminal import make_console
 from edgebench.results.archive import unpack_archive, write_archive
+from edgebench.results.listing import list_results
 from tests.fit.histories import FP32, VARIANT, put_series, template
 from tests.golden_text import assert_golden
 from tests.synthetic_results import write_record
@@ -41,9 +49,45 @@ def test_several_trials_are_a_line_each_and_one_is_shown_result_by_result(folder
     for name, words in (("history", []), ("history-of-one", ["cpu", "--trial", VARIANT])):
         done = call(folder, *words)
         assert done.exit_code == 0, done.exception
-        assert max(map(len, done.stdout.splitlines())) <= 80
-        assert_golden(Path(__file__).parent / "golden" / f"{name}.txt", done.stdout)
+        lines = [line for line in done.stdout.splitlines() if not line.startswith("edgebench ")]
+        assert max(map(len, lines)) <= 80
+        text = done.stdout.replace(str(folder), "results")
+        assert_golden(Path(__file__).parent / "golden" / f"{name}.txt", text)
         assert done.stderr.startswith("left out: bad\ufffd[2J: experiment.json is damaged")
+
+
+def test_the_command_below_several_trials_shows_one_of_them(folder):
+    done = call(folder, "--last", "9", "--since", "2025-01-02")
+    command = shlex.split(done.stdout.splitlines()[-1])
+    assert command[:2] == ["edgebench", "history"] and "--since" in command
+    one = CliRunner().invoke(app, command[1:], env={"COLUMNS": "80", "NO_COLOR": "1"})
+    assert [row.split()[1] for row in one.stdout.splitlines() if row.startswith("2025-")] == [
+        f"r{number:02}" for number in range(1, 10)
+    ]
+
+
+def test_names_are_broken_between_words_and_targets_stay_whole(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    name = "20260701-101828-jetson-orin-nx-onnxruntime"
+    stored, _ = list_results(folder)
+    int8, fp32 = history(stored)
+    file = io.StringIO()
+    series = [replace(int8, target="jetson-nano"), replace(fp32, target="jetson-orin-nx")]
+    print_history(make_console(file), series, [], 0.03)
+    assert {"jetson-nano: int8", "jetson-orin-nx: fp32"} <= {
+        line.split("  ")[0] for line in file.getvalue().splitlines()
+    }
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", "80")
+    file = io.StringIO()
+    first = replace(int8.results[0], result=name)
+    one = replace(int8, results=(first,), changes=())
+    print_history(make_console(file), [one], [], 0.03)
+    rows = file.getvalue().splitlines()
+    at = next(number for number, line in enumerate(rows) if line.startswith("2025"))
+    more = takewhile(lambda line: line.startswith(" "), rows[at + 1 :])
+    parts = [rows[at].split()[1], *map(str.strip, more)]
+    assert "".join(parts) == name and all(part.endswith("-") for part in parts[:-1])
 
 
 @pytest.mark.attack("a table of one result is damaged: the history names it, and shows the others")

@@ -65,7 +65,9 @@ def test_the_python_api_reads(folder: Path) -> None:
     assert int(done.stdout) > 0
 
 
-@pytest.mark.parametrize("words", ["run -d toy --quick", "doctor --device cpu", "meters check rapl"])
+@pytest.mark.parametrize(
+    "words", ["run -d toy --quick", "doctor --device cpu", "meters check rapl", "meters list"]
+)
 def test_commands_that_measure_say_in_one_line_what_they_need(folder: Path, words: str) -> None:
     done = run(COMMAND, *words.split(), cwd=folder)
     assert done.returncode == 1

@@ -35,7 +35,7 @@ def summary(image_s=STEADY, *, power=None, accuracy=None, **changes):
         scene_accuracy=None,
         agreement=None,
         power=power,
-        power_reason="" if power else "no meter was asked for",
+        power_reason="" if power else "no meter",
         memory_bytes=None,
         artifact_bytes=None,
         mass_g=None,

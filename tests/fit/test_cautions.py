@@ -60,7 +60,7 @@ def test_a_calm_trial_has_none():
             _steady([1.0, 1.01, 1.02], [0.98, 0.99, 9.0], [1.0, 1.001, 1.02]),
             "1 of 9 steady passes are outliers",
         ),
-        (THREE[:2], _steady([1.0], [1.0]), "2 of the 3 sessions that an interval takes"),
+        (THREE[:2], _steady([1.0], [1.0]), "2 of the 3 sessions that an interval needs"),
         (
             THREE,
             _steady([1.0] * 8 + [1.2] * 8, [1.0] * 16, [1.06] * 16),
@@ -161,8 +161,7 @@ def test_rejected_readings_are_counted_over_the_sessions_with_the_first_of_them(
     ]
     [sentence] = sentences(records, CALM)
     assert sentence == (
-        "ina:0: 4 readings were rejected, the first was 'in=-1.0' (in 2 of 3 sessions): "
-        "no figure has anything of them"
+        "ina:0: 4 readings were rejected, the first was 'in=-1.0' (in 2 of 3 sessions); they are not used"
     )
 
 

@@ -116,7 +116,7 @@ def test_what_is_missing_has_its_reason():
     rail = meter(mean_w=5.0, energy_j=20.0, idle_w=2.0)
     without_start = mission(summary(((4.0,) * 20,) * 3, power=(rail,)), starts_s=())
     assert without_start.figures["energy_j.idle"].value is not None
-    assert "no start_s" in without_start.figures["energy_j.off"].reason
+    assert "time of a start" in without_start.figures["energy_j.off"].reason
     assert without_start.figures["break_even_s"].reason == without_start.figures["energy_j.off"].reason
     without_pixels = mission(summary(((4.0,) * 20,) * 3), image_bytes=None)
     assert without_pixels.figures["storage_bytes"].reason == "its images have no pixels"

@@ -63,7 +63,7 @@ def test_a_trial_without_a_figure_is_listed_with_the_reason():
     front = front_of([trial("a", power=(meter(),)), trial("b")], "image_s,energy_j")
     assert [each.trial[0] for each in front.trials] == ["a"]
     assert [(lack.trial[0], lack.quantity, lack.reason) for lack in front.lacking] == [
-        ("b", "energy_j", "no meter was asked for")
+        ("b", "energy_j", "no meter")
     ]
 
 

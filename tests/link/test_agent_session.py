@@ -93,7 +93,7 @@ def test_facts(measured):
     assert facts.memory.peak_bytes >= facts.memory.after_load_bytes > 1 << 20
     assert facts.runtime["name"] == "toy"
     assert facts.probes == ()
-    assert facts.probe_reasons == {"": "no meter was asked for"}
+    assert facts.probe_reasons == {"": "no meter"}
     steady = [measured_pass for measured_pass in passes if measured_pass.phase == "steady"]
     assert facts.windows_ns == SessionWindows(None, (steady[0].start_ns, steady[-1].end_ns))
     assert "toy: loading" in facts.stderr_tail

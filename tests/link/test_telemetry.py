@@ -33,7 +33,7 @@ def test_samples_cover_the_session_and_are_no_meter(rig, old):
     assert (info.kind, info.address, info.rate_hz, info.scope) == ("telemetry", "10", 10.0, "")
     assert not info.is_meter
     assert facts.windows_ns.idle is None  # nobody watches the idle device's power
-    assert facts.probe_reasons == {"": "no meter was asked for"}
+    assert facts.probe_reasons == {"": "no meter"}
     assert facts.monitor_reasons == {}
     names = {channel.name for channel in info.channels}
     assert {"load_1min", "memory_available", "voluntary_switches", "involuntary_switches"} <= names

@@ -42,7 +42,7 @@ def test_its_figures_are_those_of_the_commands(
     assert {row["order"] for row in values["drift"]} == {1, 2, 3}
     assert all(0.9 < row["relative"] < 1.1 for row in values["drift"])
     text = " ".join(shown(executed).split())
-    assert "no figure was measured here" in text
+    assert "replay: no figure was measured" in text
     assert "the target's description gives no mass" in text and "--board NAME" in text
 
 

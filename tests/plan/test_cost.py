@@ -74,7 +74,7 @@ def test_a_plain_run_costs_its_sessions(cache):
     assert whole_span(plan, costs).most_s == pytest.approx(sum(cost.span(5).most_s for cost in costs))
     needed = sessions_for(0.02, 0.01)
     assert resolution_notes(plan, costs) == [
-        f"5 sessions will not resolve 1 % of image_s: about {needed} will"
+        f"5 sessions will not narrow the interval of image_s to ±1 %: about {needed} will"
     ]
     assert spread_note(costs) == "2 % between sessions is assumed: none was measured here yet"
 
@@ -94,9 +94,10 @@ def test_a_target_costs_what_its_spread_takes(cache):
     assert most.most_s == pytest.approx(sum(cost.span(30).most_s for cost in costs))
     far = sessions_for(0.08, 0.01, STOPPING_CONFIDENCE)
     assert resolution_notes(plan, costs) == [
-        f"at most 30 sessions will not resolve 1 % of image_s for 1 of 2 trials: about {far} will"
+        f"at most 30 sessions will not narrow the interval of image_s to ±1 % "
+        f"for 1 of 2 trials: about {far} will"
     ]
-    assert spread_note(costs) == "between sessions lay 0.3 % to 8 % when last measured here"
+    assert spread_note(costs) == "sessions differed by 0.3 % to 8 % when last measured here"
 
 
 def test_hosts_are_measured_side_by_side_and_time_is_kept(cache):
@@ -133,7 +134,7 @@ def test_what_may_not_do(cache):
     for trial in plan.trials:
         note_spread(cache, trial.inputs, Spread(0.005, 3))
     [note] = resolution_notes(plan, costs_of(plan, cache))
-    assert note.startswith("at most 5 sessions may not resolve 1 % of image_s: about ")
+    assert note.startswith("at most 5 sessions may not narrow the interval of image_s to ±1 %: about ")
 
 
 def test_a_plan_that_will_do_has_no_note(cache):

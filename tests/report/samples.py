@@ -13,7 +13,7 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.report.page import front
-from edgebench.report.sections import margins, sections
+from edgebench.report.sections import details as of_terminal
 from edgebench.report.terminal import print_front, print_sections
 from edgebench.results.load import StoredResults
 from edgebench.stats.interval import Interval
@@ -99,7 +99,7 @@ def summary(depth: float = 0.25, precision: str = "int8", **changes: Any) -> Tri
         scene_accuracy=accuracy(373, 400),
         agreement=None if precision == "fp32" else Agreement(996, 1000, 3, 1, 0.625),
         power=None,
-        power_reason="no meter was asked for",
+        power_reason="no meter",
         memory_bytes=61_234_567,
         artifact_bytes=int(250_000 * depth * 4),
         mass_g=None,
@@ -200,7 +200,7 @@ def without_value(trial_summary: TrialSummary, profile: str) -> list[Verdict]:
             reason,
         )
         for name, statistic, limit, unit, reason in (
-            ("power_peak_w", "max", 5.0, "W", "no meter was asked for"),
+            ("power_peak_w", "max", 5.0, "W", "no meter"),
             ("mass_g", "declared", 150.0, "g", "nobody gave the target's mass"),
             ("size_mm", "declared", (10.0, 70.0, 80.0), "mm", "nobody gave the target's size"),
         )
@@ -226,4 +226,4 @@ def print_result(
     first = front(shown, beyond.decisions)
     print_front(console, first, details=details)
     if details:
-        print_sections(console, [margins(first.matrix), *sections(shown, beyond, [])])
+        print_sections(console, of_terminal(shown, beyond, [], first.matrix))

@@ -17,7 +17,7 @@ from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import front
-from edgebench.report.sections import margins, sections
+from edgebench.report.sections import details
 from edgebench.report.terminal import make_console, print_front, print_sections
 from tests import synthetic_results
 from tests.golden_text import assert_golden
@@ -55,7 +55,7 @@ def texts(judged: Judged) -> Iterator[tuple[str, str]]:
     missions = brief_missions(judged.results, judged.summaries, judged.profiles)
     file, first = io.StringIO(), front(judged, beyond.decisions)
     print_front(make_console(file), first, details=True)
-    print_sections(make_console(file), [margins(first.matrix), *sections(judged, beyond, missions)])
+    print_sections(make_console(file), details(judged, beyond, missions, first.matrix))
     yield "txt", "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
     yield "md", export_markdown(judged)
     page = re.sub(r"<(style|script)>.*?</\1>", "", render(judged), flags=re.DOTALL)

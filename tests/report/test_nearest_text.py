@@ -45,14 +45,15 @@ def test_a_relaxed_limit_is_never_rounded_to_where_the_trial_would_fail() -> Non
 def test_what_has_to_be_measured_is_said_with_its_reason() -> None:
     both = of({"limit": 2.0}, {"quantity": "energy_j", "limit": 5.0})
     (slow, _) = sentences([trial("a", 3.0)], both)
-    assert slow.endswith("and with what it lacks: energy per image (no meter was asked for)")
+    assert slow.endswith("and with what it lacks: energy per image (no meter)")
     (fast,) = sentences([trial("a")], both)
     assert fast == (
-        "cpu, mine: 0.25 int8 misses no limit and is not shown to pass: it lacks energy per image "
-        "(no meter was asked for)"
+        "cpu, mine: 0.25 int8 misses no limit but is undecided: it lacks energy per image (no meter)"
     )
     (failed,) = sentences([trial("a", status="failed", reason="it crashed")], both)
-    assert failed.startswith("cpu, mine: no limit lets 0.25 int8, the nearest, pass: latency per image and ")
+    assert failed.startswith(
+        "cpu, mine: no other limit lets 0.25 int8 (the nearest) pass: latency per image and "
+    )
 
 
 def test_an_accuracy_is_less_and_a_body_has_its_sides() -> None:

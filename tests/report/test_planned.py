@@ -31,7 +31,7 @@ def test_a_plain_plan_says_what_its_sessions_do_not_resolve(cache):
     text = printed(made_plan(), cache)
     assert "sessions" not in text.splitlines()[0]
     assert "2 trials, 5 sessions of 2 passes each" in text
-    assert "5 sessions will not resolve 1 % of image_s: about 18 will" in text
+    assert "5 sessions will not narrow the interval of image_s to ±1 %: about 18 will" in text
     assert "2 % between sessions is assumed" in text
     assert [line.split()[3] for line in text.splitlines() if "mobilenet" in line] == ["unknown"] * 2
     assert "6 patches a pass: time unknown" in text
@@ -63,7 +63,7 @@ def test_a_plain_plan_that_will_do_says_so_only_where_it_is_asked(cache):
     plan = made_plan()
     for trial in plan.trials:
         note_spread(cache, trial.inputs, Spread(0.002, 20))
-    assert "5 sessions will resolve 1 % of image_s" in printed(plan, cache)
+    assert "5 sessions will narrow the interval of image_s to ±1 %" in printed(plan, cache)
     assert forecast_notes(plan, costs_of(plan, cache)) == []
 
 

@@ -10,7 +10,7 @@ from tests.fit.summaries import summary
 def test_one_sentence_with_the_share_of_results(sessions, share):
     text = unseen_modes([summary(((1.0,),) * 20), summary(((1.0,),) * sessions)])
     assert text.startswith(f"{sessions} sessions can miss slow starts: ")
-    assert f"{share} of runs would show no difference" in text
+    assert f"{share} of runs do not show it" in text
 
 
 @pytest.mark.parametrize("sessions", [0, 1, 2, 10])

@@ -7,13 +7,17 @@ from dataclasses import replace
 import pytest
 
 from edgebench.judge.answers import answers
-from edgebench.judge.judged import Judged
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.trial_summary import Ended, TrialSummary, Verdict
 from edgebench.report.blocks import Column, Table
 from edgebench.report.forms import export_csv
+from edgebench.report.missions import brief_missions
 from edgebench.report.page import front
-from edgebench.report.terminal import make_console, print_front, print_table
+from edgebench.report.sections import details
+from edgebench.report.terminal import make_console, print_front, print_sections, print_table
 from edgebench.stats.warnings import Caution, Flag
+from tests import synthetic_results
 from tests.fit.summaries import summary
 from tests.report import samples
 from tests.report.samples import print_result
@@ -65,7 +69,7 @@ def test_intervals_are_shown_whole_or_not_at_all(width: int, monkeypatch: pytest
     wide = replace(samples.interval(0.247), low=0.1461, high=0.4187)
     nine = [replace(summary, image_s=wide, infer_s=wide) for summary in samples.nine()]
     text = printed(nine, samples.verdicts(nine))
-    assert text.count("(0.146 to 0.419)") == (9 if width == 120 else 0)
+    assert text.count("(0.146 to 0.419)") == (0 if width == 50 else 9)
     assert text.count("0.247") >= 9
     for name in ("0.25 fp32", "1.0 int8"):
         assert len(re.findall(rf"^{name} ", text, re.MULTILINE)) >= 1
@@ -202,18 +206,80 @@ def test_figures_of_another_machine_are_not_called_unmeasured() -> None:
     assert "Not measured: latency" not in text
 
 
-def test_details_say_once_what_is_unknown_for_every_trial() -> None:
-    text = " ".join(printed(samples.nine(), samples.verdicts(samples.nine()), details=True).split())
-    assert text.count("nobody gave the target's mass") == 1 and "? unknown" not in text
-    _, _, changes = text.partition("What would change the verdicts: ")
-    assert changes.startswith("what would settle open verdicts")
+def test_what_some_trials_leave_undecided_is_not_said_of_all() -> None:
+    trials = samples.nine()
+    verdicts = samples.verdicts(trials, ("disco-realtime",))
+    latency = [each for each in verdicts if each.quantity == "image_s"]
+    load = [replace(each, quantity="memory_bytes", unit="bytes", verdict="inconclusive") for each in latency]
+    assert "Undecided for all" not in printed(trials, [*verdicts, *load[:2]])
+    assert "Undecided for all" in printed(trials, [*verdicts, *load])
+
+
+def test_details_say_once_what_is_unknown_for_every_trial(whole: Judged) -> None:
+    file = io.StringIO()
+    beyond = answers(whole.summaries, whole.profiles, whole.verdicts)
+    print_sections(make_console(file), details(whole, beyond, [], front(whole, beyond.decisions).matrix))
+    text = " ".join(file.getvalue().split())
+    assert text.count("the target's description gives no mass") == 1 and "? unknown" not in text
+    assert text.startswith("What would pass")
+
+
+@pytest.fixture(scope="module")
+def metered(tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """Nine variants with a meter, and one profile after the other that limits its power."""
+    profiles = [profile.as_record() for profile in shipped_profiles()]
+    folder = tmp_path_factory.mktemp("metered")
+    return judge_folder(
+        synthetic_results.made_experiment(
+            folder, variants=synthetic_results.NINE, profiles=profiles, power=True
+        )
+    )
+
+
+def test_details_of_nine_trials_and_three_profiles_are_short(metered: Judged) -> None:
+    file = io.StringIO()
+    beyond = answers(metered.summaries, metered.profiles, metered.verdicts)
+    first = front(metered, beyond.decisions)
+    print_front(make_console(file), first, details=True)
+    missions = brief_missions(metered.results, metered.summaries, metered.profiles)
+    print_sections(make_console(file), details(metered, beyond, missions, first.matrix))
+    lines = file.getvalue().splitlines()
+    assert len(metered.summaries) == 9 and len(metered.profiles) == 3
+    assert 60 < len(lines) <= 115
+    assert max(map(len, lines)) <= 80
+    headings = ("What would pass", "Margins and reasons", "Trials", "Warnings")
+    places = [next(at for at, line in enumerate(lines) if line.startswith(each)) for each in headings]
+    assert places == sorted(places)
+    confusions = [line for line in lines if re.search(r"[a-z]+ as [a-z]+ \(\d+\)", line)]
+    assert sorted(line.split("  ")[0] for line in confusions) == sorted(
+        f"{depth} {precision}" for depth in ("0.25", "0.5", "1.0") for precision in ("fp32", "fp16", "int8")
+    )
+    assert lines[-1] == "edgebench report made -o report.html"
+
+
+def test_columns_without_room_come_in_parts_with_the_names(capsys: pytest.CaptureFixture[str]) -> None:
+    headings = [f"quantity {number}" for number in range(12)]
+    columns = (Column("trial"), *(Column(heading, figures=True) for heading in headings))
+    rows = tuple((name, *("123.4567",) * 12) for name in ("0.25 int8", "1.0 fp32"))
+    print_table(make_console(), Table("", columns, rows))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("0.25 int8") for line in lines) == 2
+    assert sum(line.count("123.4567") for line in lines) == 24
+
+
+def test_names_are_never_cut_inside_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = (Column("result", long=True), *(Column(each, figures=True) for each in ("date", "value")))
+    print_table(make_console(), Table("", columns, (("20260701-101828-openvino-9", "2" * 31, "3" * 20),)))
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()[2:] if line.strip()]
+    assert names == ["20260701-101828-", "openvino-9"]
 
 
 def test_a_block_of_lines_has_none_for_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
-    columns = (Column("trial"), Column("load ≤ 1", figures=True), Column("latency " * 12, figures=True))
-    print_table(make_console(), Table("", columns, (("0.25 int8", "", "1.0 s"),)))
+    columns = (Column("trial"), Column("load ≤ 1", figures=True), Column("latency", figures=True))
+    print_table(make_console(), Table("", columns, (("0.25 int8", "", "1" * 79),)))
     text = capsys.readouterr().out
-    assert "1.0 s" in text and "load" not in text
+    assert "latency:" in text and "load" not in text
 
 
 def test_a_table_of_sentences_without_rows_is_its_headings() -> None:

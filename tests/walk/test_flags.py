@@ -72,7 +72,7 @@ def raised(cache, folder, source, **flags):
     return [
         text
         for text in summary.warnings
-        if not text.startswith("replayed from") and not (few and says(Flag.FEW_SESSIONS, text))
+        if not text.startswith("replay: ") and not (few and says(Flag.FEW_SESSIONS, text))
     ]
 
 

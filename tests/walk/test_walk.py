@@ -49,7 +49,7 @@ def test_every_session_is_on_disk_with_passes_predictions_and_golden(measured):
     for trial in results.experiment.trials:
         for record in results.session_records(trial.key):
             assert (record.clock["fit"]["n"] or 0) >= 16
-            assert record.probe_reasons == {"": "no meter was asked for"}
+            assert record.probe_reasons == {"": "no meter"}
     assert not results.warnings
 
 

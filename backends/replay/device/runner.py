@@ -32,8 +32,8 @@ class Model:
         self._buffers = [np.zeros(self.input_shape, np.uint8)]
 
     def describe(self) -> Dict[str, Any]:
-        """What is played, and that it is no measurement."""
-        words = "replayed from {}: no figure was measured here".format(self._script["source"])
+        """Source of what is played, with the warning that it is no measurement."""
+        words = "replay: no figure was measured ({} was played)".format(self._script["source"])
         return {
             "name": "replay",
             "version": "1",

@@ -82,6 +82,7 @@ METRICS = (
         share_of="image",
         shown=(
             Shown("matrix", "{label}, %", "percent", where_present=True),
+            Shown("trials", "Images right", "right of n"),
             Shown("accuracy", "Right of all images", "right of n"),
         ),
     ),

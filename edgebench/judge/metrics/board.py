@@ -122,7 +122,7 @@ METRICS = (
         judged=Sampled(by_session("memory_bytes_values"), "sessions", NO_MEMORY),
         brought_by="--sessions N on a device that tells its memory",
         missing=where_measured(NO_MEMORY),
-        shown=(Shown("start", form="bytes"),),
+        shown=(Shown("trials", form="bytes"), Shown("start", form="bytes")),
     ),
     Metric(
         "artifact_bytes",

@@ -89,7 +89,11 @@ METRICS = (
         usual="speed",
         missing=attrgetter("untimed_reason"),
         of_a_pass=True,
-        shown=(Shown("matrix", form="interval", where_present=True), Shown("latency", form="interval")),
+        shown=(
+            Shown("matrix", form="interval", where_present=True),
+            Shown("trials", "Inference time, s", "median"),
+            Shown("latency", form="interval"),
+        ),
     ),
     Metric(
         "request_ms",
@@ -156,7 +160,7 @@ METRICS = (
         judged=Sampled(by_session("start_s_values"), "sessions", "no finished session has a start_s"),
         brought_by="--sessions N on a device that starts a process",
         missing=_no_start,
-        shown=(Shown("start", form="interval"),),
+        shown=(Shown("trials", form="median"), Shown("start", form="interval")),
     ),
     Metric(
         "instructions",

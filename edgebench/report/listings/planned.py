@@ -241,7 +241,9 @@ def _resolved(plan: Plan, costs: Sequence[TrialCost], *, always: bool) -> list[s
     resolution = resolution_notes(plan, costs)
     if always and not resolution and plan.target_ci is None:
         share = share_text(target_of(plan))
-        resolution = [f"{plan.sessions} sessions will resolve {share} of {latency_name(plan)}"]
+        resolution = [
+            f"{plan.sessions} sessions will narrow the interval of {latency_name(plan)} to ±{share}"
+        ]
     return [*resolution, spread_note(costs)] if resolution or always else []
 
 
