@@ -275,7 +275,8 @@ def test_a_trial_has_its_kind_and_a_replay_no_board_of_this_machine(tmp_path: Pa
             write_record(path, session | ({name: True} if name in session else {}))
         if name == "replay":
             text = (folder / "experiment.json").read_text()
-            (folder / "experiment.json").write_text(text.replace('"device": "cpu"', '"device": "replay"'))
+            replay = json.loads(text.replace('"device": "cpu"', '"device": "replay"'))
+            write_record(folder / "experiment.json", replay)
     Site(tmp_path / "site", [lab], published=True).update()
     data = document(tmp_path / "site" / "data.js")
     facts = {

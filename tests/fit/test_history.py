@@ -34,7 +34,7 @@ def rename_keys(path, keys):
     """Write a result as a run of another version of the recipe would: the same trials under other keys."""
     for old, new in keys.items():
         for file in (path / "experiment.json", *(path / "trials" / old).rglob("*.json")):
-            file.write_text(file.read_text().replace(old, new))
+            write_record(file, json.loads(file.read_text().replace(old, new)))
         (path / "trials" / old).rename(path / "trials" / new)
 
 
@@ -112,7 +112,7 @@ def test_a_summary_that_is_missing_or_of_fewer_sessions_is_made_anew(made, tmp_p
         lambda document: document | {"image_s": {"median": "much"}},
         lambda document: document | {"schema_version": 1},
         lambda document: document | {"failed_sessions": document["failed_sessions"] | {"n": 9}},
-        lambda document: [],
+        lambda document: {},
     ],
 )
 def test_a_summary_that_is_not_of_these_sessions_is_not_believed(nightly, tmp_path, spoil):

@@ -292,7 +292,7 @@ def test_one_file_that_predicts_the_same_is_as_accurate_however_few_the_images(m
     assert (item.word, item.difference, item.test, item.identical) == ("same", 0.0, "", False)
     assert item.note == "the same file predicts the same of each image"
     path = b.path / "experiment.json"
-    path.write_text(path.read_text(encoding="utf-8").replace("ab" * 32, "cd" * 32), encoding="utf-8")
+    write_record(path, json.loads(path.read_text(encoding="utf-8").replace("ab" * 32, "cd" * 32)))
     other = accuracy(a, load(b.path))
     assert (other.word, other.test, other.p) == ("undecided", "McNemar", 1.0)
     assert other.reason == "12 images are too few to tell"
@@ -301,7 +301,7 @@ def test_one_file_that_predicts_the_same_is_as_accurate_however_few_the_images(m
 def test_other_images_are_two_shares_and_other_classes_are_none(pictured: StoredResults, made: Made) -> None:
     other = made("other-images", images=300, sessions=3, variants=(FP32,), seed=8)
     path = other.path / "experiment.json"
-    path.write_text(path.read_text(encoding="utf-8").replace("ef" * 32, "fe" * 32), encoding="utf-8")
+    write_record(path, json.loads(path.read_text(encoding="utf-8").replace("ef" * 32, "fe" * 32)))
     item = accuracy(pictured, load(other.path))
     assert (item.test, item.a_n, item.b_n) == ("Fisher", 400, 300) and item.note.startswith("not of the same")
     none = accuracy(pictured, made("unpictured", sessions=3, variants=(FP32,), seed=9))
