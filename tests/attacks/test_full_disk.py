@@ -18,35 +18,26 @@ METERED = "power = { idle_w = 2, active_w = 4, noise_w = 0.1 }"
 def fill_disk_amid_session(monkeypatch, number):
     """Have the spools of the session with that number, from 0 on, take a first write and no other."""
     folders: list[str] = []
-    open_file = SampleSpool._new_file
+    add_file = SampleSpool._add_file
 
-    def new_file(spool, probe):
-        file = open_file(spool, probe)
+    def add_full_file(spool, probe):
+        add_file(spool, probe)
         if spool.folder.parent not in folders:
             folders.append(spool.folder.parent)
         if folders.index(spool.folder.parent) == number:
-            write = file.write
+            write_batch = spool._writers[probe].write_batch
             left = [1]
 
             class Full:
-                name = file.name
-
-                def write(self, data):
+                def write_batch(self, rows):
                     if not left[0]:
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                     left[0] -= 1
-                    return write(data)
+                    write_batch(rows)
 
-                def flush(self):
-                    file.flush()
+            spool._writers[probe] = Full()
 
-                def close(self):
-                    file.close()
-
-            spool._files[probe] = Full()
-        return spool._files[probe]
-
-    monkeypatch.setattr(SampleSpool, "_new_file", new_file)
+    monkeypatch.setattr(SampleSpool, "_add_file", add_full_file)
 
 
 @pytest.mark.attack(
