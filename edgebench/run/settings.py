@@ -332,8 +332,7 @@ class RunConfig:
         ResizeMode,
         Setting(
             PICTURES,
-            "How --images and --calibration reach the input's size: stretch both sides; crop the middle, as "
-            "PyTorch and MLPerf do; pad with black.",
+            "Resize pictures: stretch, crop (middle, as PyTorch) or pad.",
             "MODE",
             "stretch",
         ),
@@ -342,7 +341,7 @@ class RunConfig:
         Annotated[float, SettingBounds(gt=0, le=1)] | None,
         Setting(
             PICTURES,
-            "Share of the shorter side that --resize crop keeps.",
+            "Share that a crop keeps.",
             "SHARE",
             "0.875",
             read=setting_values.share,
