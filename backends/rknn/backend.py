@@ -95,7 +95,7 @@ class RknnBackend(PreparedByChain, AgentBackend):
         return replace(finding, fix=FIX) if finding.level == "error" else finding
 
     def check(self, target: Target) -> list[Finding]:
-        """What prepares; rknnlite, unless the device is emulated; the machine's state."""
+        """Findings about rknnlite, unless the device is emulated, about what prepares, and the machine."""
         findings = [*self.board_check({}, target), packages_finding(), *board_findings(board_facts())]
         if target.options.get("simulator"):
             return findings
@@ -104,7 +104,7 @@ class RknnBackend(PreparedByChain, AgentBackend):
         return [_finding(package, version, "error", f"{python} -m pip install {package}"), *findings]
 
     def board_check(self, facts: Mapping[str, Json], target: Target) -> list[Finding]:
-        """The toolkit here: it prepares for every board."""
+        """Finding about the toolkit here, which prepares for every board."""
         return [_finding(TOOLKIT, toolkit("rknn.api"), "warning", FIX)]
 
     def explain(self, error: SessionError) -> SessionError | None:
