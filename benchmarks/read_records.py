@@ -62,7 +62,7 @@ def resume(folder: Path) -> int:
             machines=machines_of(lambda target: _Device(), DEVICE),
             store=store,
             observer=Observer(),
-            costs={},
+            times={},
         )
         try:
             experiment.run()

@@ -128,18 +128,15 @@ class Backend(ABC):
         """A session's early end in words that know this device; None where there is nothing to add."""
         return None
 
-    def stage_seconds(
-        self, target: Target, plan: MeasurePlan, patch_s: float | None
-    ) -> Mapping[SessionStage, tuple[float, float]]:
-        """The least and the most seconds of those stages of a session that its patches do not tell.
+    def stage_seconds(self, target: Target, plan: MeasurePlan) -> Mapping[SessionStage, tuple[float, float]]:
+        """The least and the most seconds of stages of a session that are known before it is measured.
 
-        For estimates: a device that gives windows of ten seconds says so of `passes`, and one behind a slow
-        line how long `images` take to send. A stage that is not in it takes as long as its patches do; quick.
+        A device behind a slow line states how long `images` take to send, and one that gives windows how long
+        `passes` last; with `passes` it states every stage that takes time, apart from meters. Quick.
 
         Args:
             target: what is measured.
             plan: of one session.
-            patch_s: what one inference is known to take; None where nothing was measured yet.
         """
         return {}
 

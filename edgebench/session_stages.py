@@ -27,6 +27,9 @@ STAGES: tuple[SessionStage, ...] = get_args(SessionStage)
 BUILD: SessionStage = "build"
 """The device makes what it loads, where it does that; what it is at may follow, as `build: layers`."""
 
+IMAGES: SessionStage = "images"
+"""The device classifies the labelled images for accuracy, after everything that is timed."""
+
 SENDING = "sending"
 """What the stages begin with in which files are on their way: no further session has to send them again."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.stats.forecast import Forecast, forecast, forecast_anew
+from edgebench.stats.forecast import Forecast, forecast
 from edgebench.stats.intervals import mean_interval, session_interval
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import Passes, World
@@ -21,8 +21,7 @@ TARGET = 0.01
 CLAIM = (
     "In every case at most 10 % of all experiments get `no` and resolve it (`wrong`), and over "
     "all cases `no` is right in at least 90 % of its uses (`right`). target: a half-width of "
-    "1 %; limit: the interval excludes a limit that is 2 % off; repeated: a half-width of 1 % in a new "
-    "experiment, from the spread of an earlier one; each told after k of K sessions."
+    "1 %; limit: the interval excludes a limit that is 2 % off; each told after k of K sessions."
 )
 
 Floats = NDArray[np.float64]
@@ -91,15 +90,9 @@ def _limit(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool
     return prediction, bool(bounds.low > limit or bounds.high < limit)
 
 
-def _anew(medians: Floats, sessions: int, truth: float) -> tuple[Forecast, bool]:
-    earlier, planned = medians[:sessions], medians[sessions:]
-    prediction = forecast_anew(float(earlier.std(ddof=1) / earlier.mean()), sessions, planned.size, TARGET)
-    return prediction, _narrow(planned)
-
-
 def _narrow(medians: Floats) -> bool:
     half_width = session_interval([[median] for median in medians.tolist()]).half_width
     return half_width is not None and half_width <= TARGET
 
 
-_KINDS: dict[str, Tell] = {"target": _target, "limit": _limit, "repeated": _anew}
+_KINDS: dict[str, Tell] = {"target": _target, "limit": _limit}

@@ -153,19 +153,9 @@ class SerialBackend(Backend):
             fix="flash it with the watchdog off",
         )
 
-    def stage_seconds(
-        self, target: Target, plan: MeasurePlan, patch_s: float | None
-    ) -> Mapping[SessionStage, tuple[float, float]]:
-        known = () if patch_s is None else (patch_s * WINDOW_INFERENCES,)
-        windows: dict[SessionStage, tuple[float, float]] = {}
-        for window_s in known:
-            windows = {
-                "first pass": (window_s, window_s),
-                "warm-up": (0.0, 0.0),
-                "passes": (plan.passes * window_s, plan.passes * window_s),
-            }
+    def stage_seconds(self, target: Target, plan: MeasurePlan) -> Mapping[SessionStage, tuple[float, float]]:
         images = 0 if plan.images is None else plan.images.n
-        return {"load": (FLASH_S, 2 * FLASH_S), "images": (images * SEND_S, images * SEND_S), **windows}
+        return {"load": (FLASH_S, 2 * FLASH_S), "images": (images * SEND_S, images * SEND_S)}
 
 
 def scores_of(patch: NDArray[np.uint8]) -> Scores:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -23,7 +23,6 @@ from edgebench.records.model import Artifact, Prepared, PrepareRequest
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, ImageSet, Json, Progress
-from edgebench.session_stages import SessionStage
 
 from .board_address import USUAL_HOST, HarnessLock, board_address, missing_interface
 from .faults import PLUG_IN, MicroFault, NobodyAnswers, OtherFirmware
@@ -258,16 +257,6 @@ class CoralMicroBackend(PreparedByChain, Backend):
                 compiler,
             ]
         return [*_of_description(description, needs_edge_tpu=not target.options.get("allow_cpu")), compiler]
-
-    def stage_seconds(
-        self, target: Target, plan: MeasurePlan, patch_s: float | None
-    ) -> Mapping[SessionStage, tuple[float, float]]:
-        """Passes by their patches, once one was measured; what loading takes is not known."""
-        if patch_s is None:
-            return {}
-        pass_s = min(plan.patches or MOST_PATCHES, plan.scene.patches) * patch_s
-        steady_s = max(plan.sustained_s or plan.passes * pass_s, pass_s, plan.least_s or 0.0)
-        return {"first pass": (pass_s, pass_s), "passes": (steady_s, steady_s)}
 
     def check_plan(self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
         """UsageError for a period: a pass is of fewer patches than an image has."""

@@ -176,10 +176,7 @@ class CoralMicroSession(BoardSession[Pass]):
         with as_session_error("golden"):
             self._send("images", patches[: self._images_at_once])
             self._predict(1, self._timeouts.golden)
-            scores = self._scores_of(patches, "load", self._timeouts.golden)
-        if self._host_patch_s is not None:
-            self._settings.patch_took(self._host_patch_s)
-        return scores
+            return self._scores_of(patches, "load", self._timeouts.golden)
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         """The first pass, the warm-up's patches as one, then the steady passes."""

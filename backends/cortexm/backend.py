@@ -502,19 +502,12 @@ class CortexMBackend(PreparedByChain, Backend):
         finally:
             device.close()
 
-    def stage_seconds(
-        self, target: Target, plan: MeasurePlan, patch_s: float | None
-    ) -> Mapping[SessionStage, tuple[float, float]]:
-        """By the baud, and by how long windows are; without a patch's time windows take what they may.
-
-        Nothing for a patch of no time: an emulated board's sessions are known as a whole alone.
-        """
-        if patch_s == 0:
-            return {}
+    def stage_seconds(self, target: Target, plan: MeasurePlan) -> Mapping[SessionStage, tuple[float, float]]:
+        """By the baud, and by the shortest and the longest windows."""
         load = load_s(target, plan)
         if CortexMOptions.model_validate(dict(target.options)).is_in_qemu:
-            return window_stages_s(plan, IN_QEMU, load, patch_s, QEMU_INFERENCE_S)
-        return window_stages_s(plan, self._lengths, load, patch_s)
+            return window_stages_s(plan, IN_QEMU, load, QEMU_INFERENCE_S)
+        return window_stages_s(plan, self._lengths, load)
 
     def check_plan(self, target: Target, plan: MeasurePlan, images: ImageSet | None, sessions: int) -> None:
         """UsageError for a period: inferences of a window follow one another on the board.

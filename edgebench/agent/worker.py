@@ -157,7 +157,6 @@ class Worker:
         return {
             "first_inference_ns": loop.first_inference_ns or None,
             "first_result_ns": loop.first_result_ns or None,
-            "batch_ns": _later_batch_ns(timed, loop),
             "shape": list(timed.scores.shape),
         }, _little(timed.scores)
 
@@ -365,14 +364,6 @@ def _batch_ns(timed: "Timed", loop: "TimedLoop") -> List[int]:
     stride = 2 * len(loop.stages)
     stamps = timed.stamps
     return [stamps[at + 5] - stamps[at] for at in range(0, len(stamps), stride)]
-
-
-def _later_batch_ns(timed: "Timed", loop: "TimedLoop") -> int:
-    """From the end of one batch to that of the next, without the first one; of a single batch, all of it."""
-    ends = timed.stamps[5 :: 2 * len(loop.stages)]
-    if len(ends) < 2:
-        return timed.end_ns - timed.start_ns
-    return max(0, (max(ends) - ends[0]) // (len(ends) - 1))
 
 
 def main(arguments: List[str]) -> int:

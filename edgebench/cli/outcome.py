@@ -93,6 +93,7 @@ def conclude(
     from edgebench.interruption import exit_code as interrupted_code
     from edgebench.judge.judged import judge_folder
     from edgebench.report.forms import FORMS
+    from edgebench.report.notes import sessions_sentence
     from edgebench.results.layout import RUN_FILE
     from edgebench.suggest import printable
 
@@ -104,6 +105,9 @@ def conclude(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(GO_ON) from None
     messages = stderr() if json_ else stdout()
+    record = judged.results.experiment
+    if record.target_ci is None and not record.decide and (sentence := sessions_sentence(judged.summaries)):
+        messages.print(f"\n{sentence}", highlight=False)
     messages.print(f"\nReport: {printable(report)}", soft_wrap=True, markup=False)
     if outcome.interrupted:
         say(f"interrupted: {GO_ON}")
@@ -118,25 +122,23 @@ def conclude(
 
 
 def print_plan(console: Console, built: Built, cache: Cache, *, json_: bool) -> None:
-    """The trials of a dry run, how long they will take and what they will resolve."""
+    """Print the trials of a dry run, their sessions and the known time."""
     from edgebench.report.listings.planned import planned_json, print_planned
-    from edgebench.run.cost import costs_of
+    from edgebench.run.forecast import forecasts_of
 
-    costs = costs_of(built.plan, cache)
+    forecasts = forecasts_of(built.plan, cache)
     if json_:
-        typer.echo(planned_json(built.plan, costs))
+        typer.echo(planned_json(built.plan, forecasts))
     else:
-        print_planned(console, built.plan, costs)
+        print_planned(console, built.plan, forecasts)
 
 
-def say_forecast(observer: Observer, built: Built, cache: Cache) -> None:
-    """Say before a run how narrow intervals will be, and how long slow devices take to load."""
-    from edgebench.report.listings.planned import forecast_notes, time_notes
-    from edgebench.run.cost import costs_of
+def say_warnings(observer: Observer, built: Built, cache: Cache) -> None:
+    """Say before a run that a period is too short, and what takes long."""
+    from edgebench.run.forecast import forecasts_of, warnings_of
 
-    costs = costs_of(built.plan, cache)
-    for note in (*forecast_notes(built.plan, costs), *time_notes(built.plan, costs)):
-        observer.note(note)
+    for warning in warnings_of(built.plan, forecasts_of(built.plan, cache)):
+        observer.note(warning)
 
 
 # `edgebench show`, the tables of a result, and `edgebench schema`, the JSON Schemas of what is written.

@@ -40,7 +40,7 @@ def run(
         ),
     ] = False,
     dry_run: Annotated[
-        bool, _switch("--dry-run", OUTPUT, "Print the trials and how long they will take.")
+        bool, _switch("--dry-run", OUTPUT, "Print the trials, their sessions and the known time.")
     ] = False,
     strict: Annotated[bool, _switch("--strict", OUTPUT, "Exit with 4 where a verdict is undecided.")] = False,
     json_: Annotated[bool, _switch("--json", OUTPUT, "Print one JSON document (schema version 1).")] = False,
@@ -67,7 +67,7 @@ def run(
     that was named is not supported, 130 interrupted (129 by a terminal that
     hangs up, 143 by SIGTERM).
     """
-    from edgebench.cli.outcome import conclude, print_plan, say_forecast
+    from edgebench.cli.outcome import conclude, print_plan, say_warnings
     from edgebench.link.inspection import require_answer
     from edgebench.prepare.cache import Cache, using
     from edgebench.results.layout import check_name
@@ -117,7 +117,7 @@ def run(
         if dry_run:
             print_plan(stdout(), built, cache, json_=json_)
             return
-        say_forecast(observer, built, cache)
+        say_warnings(observer, built, cache)
         campaign = Campaign(
             built=built,
             resolved=resolved,

@@ -18,12 +18,11 @@ from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact
-from edgebench.records.session import Pass, Window
+from edgebench.records.session import MeasurePlan, Pass, Window
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import Target
 from edgebench.results import layout
 from edgebench.results.writing import write_table
-from edgebench.run.estimate import Cost, Shape
 from edgebench.run.measuring.progress import Observer, warnings_noted
 from edgebench.run.measuring.session import LocalDevice, SessionWatch
 from edgebench.run.measuring.session_record import Job, Measured, unwritable_session
@@ -40,7 +39,7 @@ HEAR_S = 0.5
 PART_BYTES = 8 << 20
 """Of a file, in one message."""
 
-EventName = Literal["report", "patch_took", "arrived", "note"]
+EventName = Literal["report", "arrived", "note"]
 Event = tuple[EventName, tuple[Any, ...]]
 """What the run's process is told while a session goes on: calls of its `SessionWatch`, and notes."""
 
@@ -263,9 +262,7 @@ class Machine:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _measure(
-        self, request: SessionRequest, target: Target, job: Job, shape: Shape, known: Cost | None
-    ) -> SentSession:
+    def _measure(self, request: SessionRequest, target: Target, job: Job, builds: bool) -> SentSession:
         """Measure one session; the cache of this machine has its files, under their hashes."""
         if self.device is None or self.target != target:
             self._open(target)
@@ -273,7 +270,7 @@ class Machine:
         self._drop_session()
         self._folder = self._cache.scratch()
         here = with_files(job, lambda path, sha256: self._cache.object_path(sha256, path.suffix))
-        measured = self.device.measure(here, _ToldWatch(self._tell, shape, known), self._folder)
+        measured = self.device.measure(here, _ToldWatch(self._tell, job.plan, builds), self._folder)
         try:
             SessionRecord.model_validate_json(measured.record.model_dump_json())
             return self._sent(request, measured)
@@ -295,17 +292,13 @@ class Machine:
 class _ToldWatch(SessionWatch):
     """Passes on what a session says of itself; scores stay here, but for how many there were."""
 
-    def __init__(self, tell: Callable[..., None], shape: Shape, known: Cost | None) -> None:
-        super().__init__(shape, known)
+    def __init__(self, tell: Callable[..., None], plan: MeasurePlan, builds: bool) -> None:
+        super().__init__(plan, builds=builds)
         self._tell = tell
 
     def report(self, stage: str, done: int, steps: int) -> None:
         """A stage begins or goes on."""
         self._tell("report", stage, done, steps)
-
-    def patch_took(self, patch_s: float) -> None:
-        """A golden patch took so long."""
-        self._tell("patch_took", patch_s)
 
     def arrived(self, measurement: Pass | Window) -> None:
         """A pass or a window."""

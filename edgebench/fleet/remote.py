@@ -259,7 +259,7 @@ class RemoteMachine:
             self.await_turn()
             self._send(job)
             there = with_files(job, lambda path, sha256: Path(sha256 + path.suffix))
-            sent = self._carried_out("measure", request, target, there, watch.shape, watch.cost, watch=watch)
+            sent = self._carried_out("measure", request, target, there, watch.builds, watch=watch)
             result = self._received(sent, request, folder)
         except MachineLost as lost:
             self._come_back(lost)

@@ -275,10 +275,7 @@ class AgentSession:
             golden = [worker.artifact.golden for worker in self._workers]
             paths = [place(each.patches, each.patches_sha256) for each in golden]
             answers = [worker.golden(path) for worker, path in zip(self._workers, paths, strict=True)]
-        for _, patch_s in answers:
-            if patch_s is not None:
-                self._settings.patch_took(patch_s)
-        return np.concatenate([scores for scores, _ in answers])
+        return np.concatenate(answers)
 
     def measure(self, plan: MeasurePlan) -> Generator[Pass, None, None]:
         """For each worker the first pass, the warm-up's batches as one Pass, then the steady passes.

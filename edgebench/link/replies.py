@@ -234,12 +234,6 @@ class Scored(Reply):
     first_result_ns: AboveZero | None = None  # the same batch, from its patchify on
 
 
-class GoldenScored(Scored):
-    """Scores of golden patches, and the duration of a batch without the session's first inference."""
-
-    batch_ns: Count | None = None
-
-
 class Passed(Scored):
     """Stamps int64 [batches, stages, 2], then scores."""
 

@@ -410,12 +410,8 @@ class WindowSession(BoardSession[Window]):
 
     def golden(self) -> Scores:
         """Scores float32 [golden, classes], each patch loaded and inferred once."""
-        scores = self._scores_of(
-            stored_inputs(self._artifact.golden.patches, self._artifact.tensors), "golden", "load"
-        )
-        if self._host_inference_s is not None:
-            self._settings.patch_took(self._host_inference_s)
-        return scores
+        patches = stored_inputs(self._artifact.golden.patches, self._artifact.tensors)
+        return self._scores_of(patches, "golden", "load")
 
     def predict(self, images: ImageSet) -> Scores:
         """Scores float32 [n, classes] of the images, each loaded and inferred once."""
@@ -553,8 +549,7 @@ def window_stages_s(
     plan: MeasurePlan,
     lengths: WindowLengths,
     load_s: Seconds,
-    patch_s: float | None,
-    unknown_s: Seconds | None = None,
+    inference_s: Seconds | None = None,
 ) -> Mapping[SessionStage, Seconds]:
     """The seconds of each stage, as `Backend.stage_seconds` has them.
 
@@ -562,19 +557,14 @@ def window_stages_s(
         plan: of one session.
         lengths: of its windows.
         load_s: to make a patch the resident one.
-        patch_s: what one inference takes; None where nothing was measured yet.
-        unknown_s: what one takes then, roughly; None: as long as a window allows.
+        inference_s: what one inference takes, roughly; None: as long as a window allows.
     """
-    if patch_s is not None:
-        inference_s: Seconds = (patch_s, patch_s)
-        warm_up_s = lengths.warm_ups(patch_s, plan.warmup_floor) * patch_s
-        window_s: Seconds = (lengths.window_s(patch_s), lengths.window_s(patch_s) + warm_up_s)
-    elif unknown_s is not None:
-        inference_s = unknown_s
-        window_s = (lengths.window_s(unknown_s[0]), lengths.window_s(unknown_s[1]) + lengths.warm_up_s)
-    else:
+    if inference_s is None:
         inference_s = (0.0, lengths.most_s / lengths.least_inferences)
         window_s = (lengths.least_s, lengths.most_s + lengths.warm_up_s)
+    else:
+        least_s, most_s = inference_s
+        window_s = (lengths.window_s(least_s), lengths.window_s(most_s) + lengths.warm_up_s)
     stages: dict[SessionStage, Seconds] = {
         "load": _times(GOLDEN_PATCHES, load_s, inference_s),
         "first pass": _times(1, load_s, window_s),

@@ -19,7 +19,6 @@ from edgebench.link.replies import (
     ClockReading,
     ClockSteps,
     Ended,
-    GoldenScored,
     Idle,
     ImpossibleTimes,
     LeftRunning,
@@ -405,14 +404,11 @@ class Worker:
         self._session.clock.injected = loaded.test_clock
         self.runtime = {"numpy": loaded.numpy, **loaded.runtime}
 
-    def golden(self, path: str) -> tuple[Scores, float | None]:
-        """Scores float32 [golden, classes] of the golden patches at a path, and the seconds a patch took."""
+    def golden(self, path: str) -> Scores:
+        """Scores float32 [golden, classes] of the golden patches at a path."""
         golden = self.artifact.golden
         frame = self.call("golden", self._timeouts.golden, data=golden.patches_sha256, path=path)
-        batch_ns = checked(GoldenScored, frame.message).batch_ns
-        require_fits("a golden batch", batch_ns or 0, self._answer_span())
-        patch_s = batch_ns / 1e9 / self.artifact.batch if batch_ns else None
-        return self.scores(frame, len(golden.scores)), patch_s
+        return self.scores(frame, len(golden.scores))
 
     def idle(
         self, idle_s: float, report: Callable[[float], None], pause_s: float = 0.0

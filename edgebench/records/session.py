@@ -278,8 +278,6 @@ class SessionSettings:
     report: Report = field(
         default=lambda stage, done, steps: None, compare=False, repr=False
     )  # for stages that are not in sight
-    # Called with the seconds that a golden patch took: all that is known before the first pass.
-    patch_took: Callable[[float], None] = field(default=lambda patch_s: None, compare=False, repr=False)
     # Takes what the session's probes sample as it comes; what it is not called with is in `probe_chunks()`.
     take_samples: TakeSamples | None = field(default=None, compare=False, repr=False)
 

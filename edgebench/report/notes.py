@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,10 @@ from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import Overall, overall
 from edgebench.report import words
 from edgebench.report.blocks import Note
+from edgebench.run.setting import share_text
+from edgebench.run.settings import SESSIONS_LIMIT
+from edgebench.stats.forecast import sessions_for, spread_between
+from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.warnings import Caution, Flag, sentence_of
 
 T = TypeVar("T")
@@ -161,3 +166,44 @@ def profiles(verdicts: Sequence[Verdict]) -> list[str]:
 def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
     """Each trial against each profile as a whole, by both."""
     return {(whole.trial, whole.profile): whole for whole in overall(verdicts)}
+
+
+# Sessions that would narrow the intervals of a run further.
+
+
+NARROW = 0.01
+"""Half-width that a run's intervals are compared with, as a share of the value."""
+
+
+def sessions_sentence(summaries: Sequence[TrialSummary]) -> str:
+    """Half-widths of the latencies' intervals, and how many sessions bring them to `NARROW`.
+
+    Returns "" if no interval is wider, or no trial has enough sessions.
+    """
+    wide: list[tuple[float, float]] = []  # half-width and sessions needed
+    for summary in summaries:
+        half_width = summary.latency.half_width if summary.latency is not None else None
+        medians = session_medians(summary.latency_values)
+        if half_width is None or half_width <= NARROW or len(medians) < MIN_SESSIONS:
+            continue
+        needed = sessions_for(spread_between(medians), NARROW)
+        wide.append((half_width, math.inf if needed is None else max(needed, len(medians) + 1)))
+    if not wide:
+        return ""
+    half_widths, sessions = zip(*wide, strict=True)
+    low, high = words.percent(min(half_widths)), words.percent(max(half_widths))
+    fewest, most = min(sessions), max(sessions)
+    name = words.latency_words(summaries)
+    some = "" if len(wide) == len(summaries) else f" of {len(wide)} of {len(summaries)} trials"
+    text = (
+        f"{name[0].upper()}{name[1:]}{some} is known to ±{low if low == high else f'{low} to ±{high}'}. "
+        f"{_number(fewest).capitalize()} sessions would reach ±{share_text(NARROW)}"
+    )
+    if fewest == most or fewest > SESSIONS_LIMIT:
+        return f"{text}."
+    return f"{text} for the steadiest trial, {_number(most)} for all."
+
+
+def _number(sessions: float) -> str:
+    """Number of sessions in words; above the most of a run, only that."""
+    return f"about {sessions:.0f}" if sessions <= SESSIONS_LIMIT else f"more than {SESSIONS_LIMIT:,}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edgebench import registry
@@ -11,7 +11,7 @@ from edgebench.errors import UsageError
 from edgebench.probes.host.sampling import stated_rate_hz
 from edgebench.records.session import UNKNOWN_REACH_S, MeasurePlan, load_bursts, probe_name
 from edgebench.records.target import Target
-from edgebench.run.estimate import StageSeconds
+from edgebench.session_stages import SessionStage
 from edgebench.stats.power import MIN_PERIODS
 
 TELEMETRY = "telemetry:1"
@@ -86,10 +86,10 @@ def gives_windows(target: Target) -> bool:
     return backend is not None and backend.gives_windows
 
 
-def device_stages(target: Target, plan: MeasurePlan) -> StageSeconds:
-    """Durations of the stages of a target's session where its backend knows them."""
+def stage_seconds(target: Target, plan: MeasurePlan) -> Mapping[SessionStage, tuple[float, float]]:
+    """Durations of the stages of a target's session that its backend knows (`Backend.stage_seconds`)."""
     backend = _backend(target)
-    return lambda patch_s: backend.stage_seconds(target, plan, patch_s) if backend else {}
+    return backend.stage_seconds(target, plan) if backend else {}
 
 
 def builds_on_board(target: Target) -> bool:

@@ -13,7 +13,6 @@ from edgebench.prepare.image_sets import shipped_images, shipped_scene
 from edgebench.prepare.images import ReadingOptions, load_images, load_scene
 from edgebench.prepare.user_model import input_choice
 from edgebench.records.model import SHIPPED
-from edgebench.records.session import MeasurePlan
 from edgebench.records.target import Target
 from edgebench.records.values import ImageSet, Pictures, Progress, Report, Scene, Variant
 from edgebench.run.config import MIN_SESSIONS
@@ -41,7 +40,6 @@ from edgebench.run.trials import (
     make_trials,
     pace_of,
     passes_of,
-    patches_of,
     reading_options,
     require_patches_taken,
 )
@@ -149,17 +147,6 @@ def build(
     notes = tuple(dict.fromkeys([*left_out, *pictured, *(images.notes if images else ()), *fewer]))
     for note in notes:
         progress(f"note: {note}")
-    for target in targets:
-        backend, timed = backends[target.device], own_pictures.get(target.name, Pictures(scene, images))
-        one_session = MeasurePlan(
-            timed.scene,
-            passes_of(config, backend, timed.scene),
-            patches=patches_of(config, backend, timed.scene),
-            **pace_of(config).pace_fields(),
-        )
-        backend.check_plan(
-            target, one_session, images_of(config, backend, timed.images, cache), config.sessions
-        )
     main_backend = backends[targets[0].device]
     run_images = images_of(config, main_backend, images, cache)
     trials = make_trials(
@@ -179,9 +166,6 @@ def build(
         images_for=lambda backend, own: images_of(config, backend, own.images if own else images, cache),
         sharings=sharings,
     )
-    for part in (part for trial in trials for part in trial.alone):
-        if (lack := backends[part.target.device].missing(part.request)) is not None:
-            raise lack
     plan = Plan(
         trials=trials,
         scene=scene,
@@ -198,6 +182,14 @@ def build(
         max_time_s=config.max_time,
         notes=(*dict.fromkeys(note for model in chosen for note in model.notes), *notes),
     )
+    for trial in trials:
+        one_session = plan.session_plan(trial, plan.images_of(trial))
+        backends[trial.target.device].check_plan(
+            trial.target, one_session, one_session.images, config.sessions
+        )
+    for part in (part for trial in trials for part in trial.alone):
+        if (lack := backends[part.target.device].missing(part.request)) is not None:
+            raise lack
     return Built(plan, tuple({trial.target.name: trial.target for trial in trials}.values()), backends)
 
 

@@ -284,12 +284,15 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
-def span_text(least_s: float, most_s: float) -> str:
-    """From the least to the most: 0:42, `0:40 to 2:10`, `at least 1:30:00`, or unknown.
+def rough_text(seconds: float) -> str:
+    """Seconds in the largest fitting unit: `40 seconds`, `12 minutes`, `2.5 hours`."""
+    if seconds < 90:
+        whole = max(1, round(seconds))
+        return f"{whole} {'second' if whole == 1 else 'seconds'}"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
-    What is known to take a few seconds at least, and no more than that is known of it, is unknown.
-    """
-    if not math.isfinite(most_s):
-        return f"at least {clock_text(least_s)}" if least_s >= 60 else "unknown"
+
+def span_text(least_s: float, most_s: float) -> str:
+    """From the least to the most: 0:42, or `0:40 to 2:10`."""
     least, most = clock_text(least_s), clock_text(most_s)
     return least if least == most else f"{least} to {most}"

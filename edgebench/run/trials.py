@@ -15,7 +15,7 @@ from edgebench.prepare.formats import refusal_of
 from edgebench.prepare.image_sets import subset
 from edgebench.prepare.images import ReadingOptions
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
-from edgebench.records.session import Pace, Share
+from edgebench.records.session import MeasurePlan, Pace, Share
 from edgebench.records.target import Target
 from edgebench.records.values import (
     DEPTH_MULTIPLIERS,
@@ -28,7 +28,7 @@ from edgebench.records.values import (
     Scene,
     Variant,
 )
-from edgebench.run.meters import meters_of
+from edgebench.run.meters import gives_windows, least_steady_s, meters_of
 from edgebench.run.settings import RunConfig
 from edgebench.run.sharing import Sharing
 
@@ -205,12 +205,6 @@ class PlannedTrial:
         """Inferences that the device has in flight."""
         return int(self.inputs["settings"]["concurrency"])
 
-    @property
-    def macs(self) -> int | None:
-        """Multiply-accumulates of one inference of a user's model; None where they are not known."""
-        model = self.request.source.model
-        return model.macs if model else None
-
 
 @dataclass(frozen=True)
 class ModelData:
@@ -258,6 +252,27 @@ class Plan(Pace):
     def passes_of(self, trial: PlannedTrial) -> int:
         """How many steady passes, or windows, a session of a trial has."""
         return self.passes if trial.passes is None else trial.passes
+
+    def session_plan(self, trial: PlannedTrial, images: ImageSet | None) -> MeasurePlan:
+        """Plan of one session of the trial, with accuracy on these images or without."""
+        return MeasurePlan(
+            scene=self.scene_of(trial),
+            passes=self.passes_of(trial),
+            **self.pace_fields(),
+            least_s=least_steady_s(trial.target),
+            images=images,
+            patches=trial.patches,
+        )
+
+    @property
+    def steady_text(self) -> str:
+        """Content of a session's steady part: `10 passes`, or `10 passes or 5 windows` if devices differ."""
+        counts = {(self.passes_of(trial), gives_windows(trial.target)): None for trial in self.trials}
+        texts = []
+        for count, windows in counts or {(self.passes, False): None}:
+            unit, units = ("window", "windows") if windows else ("pass", "passes")
+            texts.append(f"{count} {unit if count == 1 else units}")
+        return " or ".join(texts)
 
     @property
     def adaptive(self) -> bool:

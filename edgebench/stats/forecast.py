@@ -54,6 +54,16 @@ def _reach(spread: float, sessions: int, confidence: float) -> float:
     return t_quantile(confidence, sessions - 1) * spread / math.sqrt(sessions)
 
 
+def spread_between(medians: Sequence[float]) -> float:
+    """Standard deviation between sessions as a share of their mean, wider where neighbours resemble.
+
+    Args:
+        medians: one number a session in the order in which they were measured; at least 2.
+    """
+    values = np.asarray(medians, dtype=np.float64)
+    return float(values.std(ddof=1) * widening(values) / values.mean())
+
+
 def sessions_for(spread: float, target: float, confidence: float = CONFIDENCE) -> int | None:
     """The fewest sessions whose interval has a half-width of at most `target`.
 
@@ -96,8 +106,7 @@ def forecast(
     values = np.asarray(medians_so_far, dtype=np.float64)
     if values.size < 2:
         return Forecast("unclear", None, None)
-    centre = float(values.mean())
-    spread = float(values.std(ddof=1) * widening(values)) / centre
+    centre, spread = float(values.mean()), spread_between(medians_so_far)
     if limit is None:
         reach = math.log1p(target_half_width or 0.0)
         probability = _narrow(spread, values.size, sessions_planned, reach, confidence)
@@ -106,31 +115,6 @@ def forecast(
         reach = abs(away)
         probability = _decided(away, spread, values.size, sessions_planned, confidence)
     needed = _sessions_to_reach(spread, reach, confidence) if reach > 0 else None
-    return Forecast(_word(probability), needed, probability)
-
-
-def forecast_anew(
-    spread: float,
-    spread_sessions: int,
-    sessions_planned: int,
-    target: float,
-    confidence: float = CONFIDENCE,
-) -> Forecast:
-    """The same for an experiment that starts from nothing, with a spread that an earlier one showed.
-
-    Args:
-        spread: standard deviation between the earlier sessions, as a share of the value.
-        spread_sessions: how many sessions it came from, at least 2.
-        sessions_planned: how many the new experiment takes.
-        target: the half-width that is asked for, as a share of the value.
-        confidence: of the interval.
-    """
-    needed = sessions_for(spread, target, confidence)
-    unit = _reach(1.0, sessions_planned, confidence)
-    if spread == 0:
-        return Forecast("yes", needed, 1.0)
-    ratio = (math.log1p(target) / unit / spread) ** 2
-    probability = float(special.fdtr(sessions_planned - 1, spread_sessions - 1, ratio))
     return Forecast(_word(probability), needed, probability)
 
 

@@ -116,9 +116,6 @@ def short_of_batches(reply):
             "a first inference that takes no time",
         ),
         lie(
-            "golden", altered(batch_ns=9 * S), "a golden batch of 9 s", "a golden batch that outlasts its run"
-        ),
-        lie(
             "golden",
             altered(first_result_ns=9 * S),
             "a first result of 9 s",

@@ -24,7 +24,6 @@ from edgebench.cli import streams
 from edgebench.cli import streams as failures
 from edgebench.cli.common import complete_results, echo_path, say
 from edgebench.report import words
-from edgebench.run.estimate import Span
 from edgebench.run.measuring.progress import RunState, SessionState, StderrObserver
 from tests.walk.conftest import COMMAND, Place, make_place
 
@@ -250,7 +249,7 @@ def observed(terminal, tell):
 )
 def test_no_name_steers_the_terminal(terminal):
     def tell(observer):
-        run, session = RunState(1, 2, Span.exactly(1.0)), SessionState("", STEERING, STEERING)
+        run, session = RunState(1, 2, 1.0), SessionState("", STEERING, STEERING)
         observer.note(STEERING)
         observer.session_starts(run, session)
         observer.sessions_move(run, [session])

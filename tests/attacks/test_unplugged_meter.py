@@ -9,7 +9,6 @@ from edgebench.judge.cautions import cautions
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.power import power_figures, steady_times
 from edgebench.link.host_probes import HostProbes
-from edgebench.run.estimate import Shape
 from edgebench.run.measuring import session
 from edgebench.run.measuring.session import LocalDevice, SessionWatch
 from edgebench.run.measuring.session_record import Job
@@ -63,7 +62,7 @@ class Bench:
         settings = self._rig.settings(idle_s=0.3, delay_us=20_000)
         plan = self._rig.plan(passes=PASSES, warmup_cap=0)
         job = Job("k" * 16, self.number, 0, self._rig.artifact(), settings, plan, host_meters=(self.name,))
-        measured = LocalDevice(self._device, host_probes=self._probes).measure(job, Watch(Shape(12, PASSES)))
+        measured = LocalDevice(self._device, host_probes=self._probes).measure(job, Watch(plan))
         for timer in timers:
             timer.join(20)
         self.number += 1

@@ -46,7 +46,7 @@ def test_amounts_that_are_none_are_refused(here, words):
     assert words[0].lstrip("-") in str(done.exception)
 
 
-def test_a_dry_run_shows_what_the_target_costs(here):
+def test_a_dry_run_shows_what_ends_trials(here):
     done = here.call("--dry-run", "--target-ci", "5%", "--max-time", "2h")
     assert done.exit_code == 0, done.exception
     assert "1 trial, at most 30 sessions of 2 passes each" in flat(done.stdout)
@@ -61,14 +61,14 @@ def test_the_settings_come_from_the_environment_too(here):
     assert (plan["target_ci"], plan["max_time_s"], plan["sessions"]) == (0.02, 90, 30)
     plain = json.loads(here.call("--dry-run", "--json").stdout)
     assert (plain["plan"]["target_ci"], plain["plan"]["sessions"]) == (None, 5)
-    assert plain["trials"][0]["expected_sessions"] == 5
+    assert plain["trials"][0]["sessions"] == 5
 
 
-def test_a_run_says_before_it_starts_what_it_will_not_resolve_and_after_it_why_it_ended(here):
+def test_a_run_says_before_it_starts_how_much_it_measures_and_after_it_why_it_ended(here):
     words = ("--name", "plain", "--decide", "--profile", "disco-realtime", "--target-ci", "0.001%")
     done = here.call(*words)
     assert done.exit_code == 0, done.exception
-    assert "at most 30 sessions will not resolve 0.001 % of image_s" in flat(done.stderr)
+    assert "at most 30 sessions; the time is known after the first of each variant" in flat(done.stderr)
     assert re.search(r"session 1 of at most 30: \S+ \S+, time left unknown yet", flat(done.stderr))
     assert re.search(r"session 2 of at most 30: .*?, at most \d+:\d\d left", flat(done.stderr))
     settled = r"every verdict that can be settled is settled, after (\d+) sessions"  # 3 on a quiet machine
@@ -76,10 +76,11 @@ def test_a_run_says_before_it_starts_what_it_will_not_resolve_and_after_it_why_i
     report = (here.folder / "results" / "plain" / "report.html").read_text()
     assert ended and 3 <= int(ended[1]) <= 30
     assert ended[0].partition(" (")[0] in report
-    # The spread of these sessions is known here now.
-    again = here.call("--dry-run", "--json")
-    [trial] = json.loads(again.stdout)["trials"]
-    assert (trial["spread_measured"], trial["estimate_basis"]) == (True, "measured")
+    # What a session takes is known here now, and another run does not wait for its first.
+    [trial] = json.loads(here.call("--dry-run", "--json").stdout)["trials"]
+    assert trial["estimated_s"] > 0
+    known = here.call("--name", "known", "--sessions", "3")
+    assert re.search(r"3 sessions, about \d+ seconds? session 1 of 3: \S+ \S+, \d", flat(known.stderr))
 
 
 def test_time_that_is_over_is_no_failure_and_no_interrupt(here):

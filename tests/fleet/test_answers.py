@@ -19,7 +19,6 @@ from edgebench.fleet.remote import RemoteMachine
 from edgebench.fleet.scheduler import Announcement, OfferedMachine
 from edgebench.records.session import MeasurePlan, SessionSettings
 from edgebench.records.target import Launch, Target
-from edgebench.run.estimate import Shape
 from edgebench.run.measuring.session import SessionWatch
 from edgebench.run.measuring.session_record import Job, Measured
 from edgebench.run.settings import RunConfig
@@ -44,7 +43,7 @@ class Actor:
         self._fault = fault
         self.files = {name: (self._folder / f"{name}.parquet").read_bytes() for name in TABLES}
         self.called: list[str] = []
-        self.events: Any = (("close", ()), ("patch_took", (0.1,)))  # the first is none that is known
+        self.events: Any = (("close", ()), ("report", ("load", 0, 0)))  # the first is none that is known
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -80,7 +79,7 @@ def measured(actor: Actor, folder: Path) -> Measured | None:
     machine._has_turn = True
     plan = MeasurePlan(made_scene(), 3)
     job = Job(actor.key, actor.n, 0, made_artifact(), SessionSettings(1, {}, Launch()), plan)
-    return machine.measure(Target("one", "toy"), job, SessionWatch(Shape(20, 3)), folder)
+    return machine.measure(Target("one", "toy"), job, SessionWatch(plan), folder)
 
 
 def with_file(name: str, size_bytes: int | None = None, sha256: str = "0" * 64) -> Callable[..., Any]:

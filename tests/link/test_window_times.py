@@ -13,19 +13,19 @@ PLAN = MeasurePlan(Scene(Path("scene.npy"), "00", 4512, 4512), 5, patches=1)
 LOAD_S = (13.3, 31.6)
 
 
-def seconds(patch_s=0.16, plan=PLAN, unknown_s=None):
-    return window_stages_s(plan, USUAL, LOAD_S, patch_s, unknown_s)
+def seconds(plan=PLAN, inference_s=(0.16, 0.16)):
+    return window_stages_s(plan, USUAL, LOAD_S, inference_s)
 
 
 def test_windows_take_what_they_may_until_an_inference_is_known():
-    assert seconds(patch_s=None)["passes"] == (50.0, 5 * 27.5)
+    assert seconds(inference_s=None)["passes"] == (50.0, 5 * 27.5)
     least_s, most_s = seconds()["passes"]
     assert least_s == pytest.approx(5 * 69 * 0.16)  # 11 s of them
-    assert most_s == pytest.approx(least_s + 5 * 10 * 0.16)  # and their warm-up
+    assert most_s == pytest.approx(least_s + 5 * 2.5)  # and their warm-up
 
 
 def test_inferences_that_are_known_roughly_make_windows_of_their_own():
-    stages = seconds(patch_s=None, unknown_s=(0.16, 2.0))
+    stages = seconds(inference_s=(0.16, 2.0))
     assert stages["first pass"] == pytest.approx((13.3 + 69 * 0.16, 31.6 + 10 * 2.0 + 2.5))
     assert stages["load"] == pytest.approx((GOLDEN_PATCHES * 13.46, GOLDEN_PATCHES * 33.6))
 

@@ -61,7 +61,7 @@ def experiment(
         machines=machines_of(open_device),
         store=store,
         observer=observer or Observer(),
-        costs={},
+        times={},
     )
 
 

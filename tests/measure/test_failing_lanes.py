@@ -163,16 +163,17 @@ def test_an_error_of_another_kind_ends_one_host_alone():
     observer = Watching()
     run = experiment(store, lambda target: FakeDevice(), {"a": None, "b": "pi"}, observer=observer)
 
-    def note_cost(trial, cost):
+    def note_times(trial, times, scene_s):
         if trial.target.name == "b":
-            raise TypeError("no such cost")
+            raise TypeError("no such time")
 
-    run.note_cost = note_cost
+    run.note_times = note_times
     outcome = run.run()
     assert by_target(run, store) == {"a": ["ok"] * 2, "b": ["ok"]}
-    assert [str(fault) for fault in outcome.faults] == ["no such cost"]
+    assert [str(fault) for fault in outcome.faults] == ["no such time"]
     assert not outcome.interrupted
-    assert observer.notes == [DRIVES, "b: nothing more is measured: TypeError: no such cost"]
+    time = "4 sessions; the time is known after the first of each variant"
+    assert observer.notes == [DRIVES, time, "b: nothing more is measured: TypeError: no such time"]
 
 
 def test_what_no_store_can_hold_fails_its_session_alone():

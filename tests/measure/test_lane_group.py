@@ -75,7 +75,7 @@ def experiment(store, device, *, sessions=3, depths=(0.25, 0.5)):
         machines=machines_of(lambda target: device),
         store=store,
         observer=Observer(),
-        costs={},
+        times={},
     )
 
 

@@ -8,7 +8,6 @@ import re
 import pytest
 from rich.console import Console
 
-from edgebench.run.estimate import Span
 from edgebench.run.measuring.progress import (
     Observer,
     RunState,
@@ -18,11 +17,11 @@ from edgebench.run.measuring.progress import (
     warnings_noted,
 )
 
-UNKNOWN = Span(0.0, math.inf)
+UNKNOWN = math.inf
 
 
-def states(number, left=UNKNOWN, **session):
-    return RunState(number, 45, left), SessionState(**{"host": "", "label": f"cpu {number}", **session})
+def states(number, left_s=UNKNOWN, **session):
+    return RunState(number, 45, left_s), SessionState(**{"host": "", "label": f"cpu {number}", **session})
 
 
 class Watched(StderrObserver):
@@ -51,7 +50,7 @@ def observe(**options):
     observer.note("making [red] artifacts")
     observer.session_starts(*states(1))
     observer.session_ended(states(1)[1], SessionLatency("image_s", 0.4321), "ok", 12.0)
-    observer.session_starts(*states(2, Span.exactly(75.0)))
+    observer.session_starts(*states(2, 75.0))
     observer.sessions_move(states(2)[0], [states(2, stage="pass 2 of 3")[1]])
     observer.session_ended(states(2)[1], None, "crash", 3.0)
     return observer
@@ -106,24 +105,23 @@ def test_verbose_says_every_session_and_how_long_it_took():
 
 
 @pytest.mark.parametrize(
-    ("left", "at_most", "text"),
+    ("left_s", "at_most", "text"),
     [
-        (Span(40, 130), False, "0:40 to 2:10 left"),
-        (Span(5400, math.inf), False, "at least 1:30:00 left"),
-        (Span(40, 130), True, "at most 2:10 left"),
+        (130.0, False, "2:10 left"),
+        (130.0, True, "at most 2:10 left"),
         (UNKNOWN, True, "time left unknown yet"),
     ],
 )
-def test_what_is_left_is_said_as_far_as_it_is_known(left, at_most, text):
+def test_what_is_left_is_said_as_far_as_it_is_known(left_s, at_most, text):
     observer = Watched(terminal=False)
-    observer.session_starts(RunState(7, 45, left, at_most=at_most), SessionState("", "cpu a"))
+    observer.session_starts(RunState(7, 45, left_s, at_most=at_most), SessionState("", "cpu a"))
     most = "at most " if at_most else ""
     assert observer.text == f"session 7 of {most}45: cpu a, {text}\n"
 
 
 def test_the_bars_of_a_terminal_say_what_goes_on_the_last_median_and_failures():
     observer = observe()
-    observer.sessions_move(states(3, Span.exactly(75.0))[0], [states(3, stage="pass 2 of 3")[1]])
+    observer.sessions_move(states(3, 75.0)[0], [states(3, stage="pass 2 of 3")[1]])
     run, session = observer.last_drawn()
     assert run.endswith("session 3 of 45, 1:15 left")
     assert session.endswith("cpu 3: pass 2 of 3; last: cpu 2, crash")

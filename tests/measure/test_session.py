@@ -13,7 +13,6 @@ from edgebench.records.model import TensorInput
 from edgebench.records.session import Channel, MeasurePlan, ProbeChunk, ProbeInfo, SessionSettings, Window
 from edgebench.records.target import Launch
 from edgebench.records.values import Report
-from edgebench.run.estimate import Cost, Shape
 from edgebench.run.measuring.session import LocalDevice, SessionWatch
 from edgebench.run.measuring.session_record import Job, unmeasured_session
 from tests.fakes import FakeDevice, FakeSession, made_artifact, made_images, made_pass, made_scene
@@ -175,12 +174,9 @@ def test_what_the_device_reports_is_told_once_and_only_goes_forward():
             return super().predict(images)
 
     seen = []
-    watch = SessionWatch(
-        Shape(6, 5, images=4, idle_s=10.0),
-        Cost(1 / 6, 2.0, 0),
-        lambda *, begins: seen.append((watch.text, begins, watch.share)),
-    )
-    measured = LocalDevice(Reporting()).measure(made_job(images=made_images()), watch)
+    job = made_job(images=made_images())
+    watch = SessionWatch(job.plan, 18.0, lambda *, begins: seen.append((watch.text, begins, watch.share)))
+    measured = LocalDevice(Reporting()).measure(job, watch)
     assert measured.record.status == "ok"
     assert [text for text, begins, _ in seen if begins] == [
         "load",
@@ -188,6 +184,7 @@ def test_what_the_device_reports_is_told_once_and_only_goes_forward():
         "first pass",
         "pass 1 of 5",
         "images 0 of 4",
+        "stopping",
     ]
     shares = [share for *_, share in seen]
     assert shares == sorted(shares) and shares[0] < shares[-1]

@@ -12,7 +12,6 @@ from edgebench.judge.summarise import summarise, trial_json
 from edgebench.judge.verdict import figure_of
 from edgebench.results.load import StoredResults, load
 from edgebench.results.writing import ExperimentStore
-from edgebench.run.estimate import Shape
 from edgebench.run.measuring.session import LocalDevice, SessionWatch
 from edgebench.run.measuring.session_record import Job
 from edgebench.stats.warnings import Flag
@@ -39,7 +38,7 @@ def results(tmp_path_factory):
         with ExperimentStore.open(path) as store:
             for n in range(3):
                 plan = rig.plan(passes=PASSES, images=images if n == 0 else None)
-                watch = SessionWatch(Shape(ROWS * COLUMNS, PASSES))
+                watch = SessionWatch(plan)
                 job = Job(key_of(VARIANT), n, n, rig.artifact(), settings, plan)
                 measured = LocalDevice(device).measure(job, watch)
                 assert measured.record.status == "ok", measured.record.failure

@@ -1,10 +1,16 @@
 """Shares and durations as people write and read them."""
 
-import math
-
 import pytest
 
-from edgebench.run.setting import clock_text, duration_s, duration_text, share, share_text, span_text
+from edgebench.run.setting import (
+    clock_text,
+    duration_s,
+    duration_text,
+    rough_text,
+    share,
+    share_text,
+    span_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -61,13 +67,19 @@ def test_clock_text(seconds, text):
 
 
 @pytest.mark.parametrize(
-    ("least_s", "most_s", "text"),
+    ("seconds", "text"),
     [
-        (42.0, 42.4, "0:42"),
-        (40.0, 130.0, "0:40 to 2:10"),
-        (5400.0, math.inf, "at least 1:30:00"),
-        (2.0, math.inf, "unknown"),
+        (0.2, "1 second"),
+        (89.4, "89 seconds"),
+        (130.0, "2 minutes"),
+        (5399.0, "90 minutes"),
+        (9000.0, "2.5 hours"),
     ],
 )
+def test_rough_text(seconds, text):
+    assert rough_text(seconds) == text
+
+
+@pytest.mark.parametrize(("least_s", "most_s", "text"), [(42.0, 42.4, "0:42"), (40.0, 130.0, "0:40 to 2:10")])
 def test_from_the_least_to_the_most(least_s, most_s, text):
     assert span_text(least_s, most_s) == text

@@ -11,7 +11,7 @@ from edgebench.judge import power as power_summary
 from edgebench.judge.figure import Figure
 from edgebench.stats import change_point, intervals, power
 from edgebench.stats.compare import slowest
-from edgebench.stats.forecast import Forecast, sessions_for
+from edgebench.stats.forecast import Forecast, forecast
 from edgebench.stats.intervals import Bounds, session_interval, t_interval
 from edgebench.stats.percentiles import percentile_interval
 from edgebench.stats.power import Margin, idle_window
@@ -237,11 +237,11 @@ def test_a_gate_that_three_sessions_decide_is_caught_where_sessions_fall_into_tw
 
 
 def test_a_forecast_that_takes_the_pilots_spread_for_the_truth_is_caught(monkeypatch):
-    def sure(spread, sessions, planned, target):
-        needed = sessions_for(spread, target)
+    def sure(medians, planned, **question):
+        needed = forecast(medians, planned, **question).sessions_needed
         return Forecast("yes" if needed is not None and needed <= planned else "no", needed, None)
 
-    monkeypatch.setattr(forecasts, "forecast_anew", sure)
+    monkeypatch.setattr(forecasts, "forecast", sure)
     assert not forecasts.proof(TINY).met
 
 

@@ -17,6 +17,7 @@ from edgebench.report.markdown import export_markdown
 from edgebench.report.notes import Trials
 from edgebench.report.terminal import make_console
 from edgebench.stats.warnings import Caution, Flag
+from tests.fit.summaries import summary
 from tests.report import samples
 from tests.report.samples import print_result
 
@@ -108,3 +109,29 @@ def test_the_same_warning_is_one_line_in_every_rendering(
     assert f"<summary>{line.format('')}" in page
     for count, name in ((1, "0.25 fp16"), (8, "1.0 int8")):  # every trial's own words are reachable
         assert re.search(rf"<li>{re.escape(name)}: {count} of 30 steady passes are outliers", page)
+
+
+@pytest.mark.parametrize(
+    ("spreads", "sentence"),
+    [
+        ((0.02,), "Latency per image is known to ±5.1 %. About 18 sessions would reach ±1 %."),
+        (
+            (0.02, 0.05),
+            "Latency per image is known to ±5.1 % to ±13.2 %. About 18 sessions would reach ±1 % for the "
+            "steadiest trial, about 100 for all.",
+        ),
+        (
+            (0.02, 0.001),
+            "Latency per image of 1 of 2 trials is known to ±5.1 %. About 18 sessions would reach ±1 %.",
+        ),
+        ((0.5,), "Latency per image is known to ±246.3 %. More than 1,000 sessions would reach ±1 %."),
+        ((0.001,), ""),
+    ],
+)
+def test_a_run_says_how_many_sessions_would_narrow_its_intervals(spreads, sentence) -> None:
+    sessions = [tuple((1.0 + step * spread,) for step in (-1, 0, 1)) for spread in spreads]
+    assert notes.sessions_sentence([summary(values) for values in sessions]) == sentence
+
+
+def test_too_few_sessions_say_nothing_of_more_of_them() -> None:
+    assert notes.sessions_sentence([summary(((1.0,), (1.1,))), summary(())]) == ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from edgebench.stats.forecast import MOST_SESSIONS, forecast, forecast_anew, sessions_for
+from edgebench.stats.forecast import MOST_SESSIONS, forecast, sessions_for
 from edgebench.stats.intervals import mean_interval, session_interval
 
 PILOT = [1.0, 1.02, 0.99, 1.01]
@@ -103,15 +103,7 @@ def test_without_a_spread_nothing_is_foretold(medians):
 
 def test_equal_sessions_resolve_whatever_is_asked():
     assert forecast([1.0, 1.0, 1.0], 5, target_half_width=0.01).resolves == "yes"
-    assert forecast_anew(0.0, 3, 5, 0.01).probability == 1.0
 
 
 def test_the_same_question_gets_the_same_answer():
     assert forecast(PILOT, 7, limit=1.03) == forecast(PILOT, 7, limit=1.03)
-
-
-def test_anew_a_spread_from_many_sessions_is_nearly_known():
-    assert forecast_anew(0.02, 1000, 18, 0.0115).resolves == "unclear"
-    assert forecast_anew(0.02, 1000, 30, 0.01).resolves == "yes"
-    assert forecast_anew(0.02, 1000, 8, 0.01).resolves == "no"
-    assert forecast_anew(0.02, 3, 30, 0.01).resolves == "unclear"

@@ -13,7 +13,6 @@ from edgebench.judge.profile import load_profile
 from edgebench.judge.summarise import summarise
 from edgebench.report.schemas import schema
 from edgebench.report.terminal import make_console
-from edgebench.run.cost import known_spread
 from edgebench.run.measuring.host_queue import Outcome
 from edgebench.run.measuring.session import LocalDevice
 from edgebench.stats.intervals import SPENDING_NAME
@@ -83,13 +82,6 @@ def test_how_the_run_ended_is_kept_and_told_everywhere(narrow):
     out = io.StringIO()
     print_result(make_console(out), found.summaries, found.verdicts)
     assert "half-width" in out.getvalue()
-
-
-def test_the_spread_is_remembered_for_the_next_forecast(session_cache, narrow):
-    path, outcome = narrow
-    [trial] = edgebench.load(path).experiment.trials
-    seen = known_spread(session_cache, trial.inputs)
-    assert seen.sessions == outcome.sessions and 0 < seen.share < 0.05
 
 
 def session_clock(monkeypatch, session_s):

@@ -127,7 +127,7 @@ def test_a_finished_run_is_not_measured_again_and_not_overwritten(measured):
     assert before == {path: path.stat().st_mtime_ns for path in folder.rglob("sessions/*/*")}
 
 
-def test_a_dry_run_prints_trials_and_a_time_and_measures_nothing(place):
+def test_a_dry_run_prints_trials_and_sessions_and_measures_nothing(place):
     done = place.run(*place.toy("--dry-run"))
     assert done.returncode == 0, done.stderr
     assert "9 trials" in done.stdout

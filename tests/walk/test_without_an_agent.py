@@ -343,7 +343,9 @@ def test_an_early_end_is_told_in_the_backends_words(run):
 
 def test_its_sessions_time_is_what_its_backend_says(run):
     # Never measured: load and images alone are known, and the windows are not.
-    assert "unknown" in measured(run, "--dry-run")
+    text = " ".join(measured(run, "--dry-run").split())
+    assert "0:02 once a trial for accuracy on 4 images (--accuracy-images)" in text
+    assert "unknown" in text and "a session" not in text
 
 
 class TestWindows(BackendContract):

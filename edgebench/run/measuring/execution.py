@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ from edgebench.results.record_reading import image_paths, read_experiment
 from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.config import Resolved
-from edgebench.run.cost import note_cost, note_spread, noted_costs, spread_of, steady_words
+from edgebench.run.forecast import note_times, noted_times
 from edgebench.run.measuring.host_queue import Experiment, Machines, Outcome
 from edgebench.run.measuring.host_trials import TargetRevisions, settled_on_disk
 from edgebench.run.measuring.preflight import preflight
@@ -302,8 +303,8 @@ class Campaign:
                 machines=self.machines,
                 store=store,
                 observer=self.observer,
-                costs=noted_costs(self.cache, plan.trials),
-                note_cost=lambda trial, cost: note_cost(self.cache, trial.inputs, cost),
+                times=noted_times(self.cache, plan, plan.trials),
+                note_times=partial(note_times, self.cache, plan),
                 explain=lambda trial: self.built.backends[trial.target.device].explain,
                 settled=settled_on_disk(store),
                 revise=TargetRevisions(store, self.observer.note),
@@ -314,31 +315,12 @@ class Campaign:
             outcome = experiment.run()
             over = _run_record(begun, outcome, self._private_names())
             store.write_run(over)
-            store.write_run(over.model_copy(update=self._conclude(store, plan)))
+            store.write_run(over.model_copy(update=_conclude(store)))
             return store.path, outcome
         except KeyboardInterrupt:
             raise KeyboardInterrupt(GO_ON) from None
         finally:
             store.close()
-
-    def _conclude(self, store: ExperimentStore, plan: Plan) -> dict[str, Any]:
-        """Write what follows from the sessions: each trial's summary, and its spread for later estimates.
-
-        Returns what the run's record says of it: the keys of the trials that a rule ended, and how many
-        trials got which verdict of each profile.
-        """
-        inputs = {trial.key: trial.inputs for trial in plan.trials}
-        summaries = summarise(load(store.path))
-        for summary in summaries:
-            store.write_trial(summary.key, trial_json(summary))
-            seen = spread_of(summary.latency_values)
-            # A revision is of another device than the plan's: what it shows is no estimate of that one.
-            if seen is not None and summary.key in inputs:
-                note_spread(self.cache, inputs[summary.key], seen)
-        settled = tuple(
-            summary.key for summary in summaries if summary.ended is not None and summary.ended.by == "rule"
-        )
-        return {"settled": settled, "verdicts": verdict_counts(summaries, store.record)}
 
     def _store(self, folder: Path | None, prepared: PreparedTrials) -> ExperimentStore:
         if folder is not None:
@@ -411,12 +393,27 @@ def _numbers(plan: Plan) -> str:
     """Amount that is measured of each trial, in words."""
     most = "at most " if plan.adaptive else ""
     sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
-    clauses = [f"{most}{sessions} of {steady_words(plan)}, seed {plan.seed}"]
+    clauses = [f"{most}{sessions} of {plan.steady_text}, seed {plan.seed}"]
     if plan.target_ci is not None:
         clauses.append(f"until a half-width of {share_text(plan.target_ci)}")
     if plan.decide:
         clauses.append("until every verdict that can be settled is settled")
     return ", ".join(clauses)
+
+
+def _conclude(store: ExperimentStore) -> dict[str, Any]:
+    """Write the summary of each trial.
+
+    Returns the fields of the run's record that follow from them: the keys of the trials that a rule ended,
+    and how many trials got which verdict of each profile.
+    """
+    summaries = summarise(load(store.path))
+    for summary in summaries:
+        store.write_trial(summary.key, trial_json(summary))
+    settled = tuple(
+        summary.key for summary in summaries if summary.ended is not None and summary.ended.by == "rule"
+    )
+    return {"settled": settled, "verdicts": verdict_counts(summaries, store.record)}
 
 
 def _run_record(begun: RunRecord, outcome: Outcome, names: PrivateNames) -> RunRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -24,8 +25,7 @@ from edgebench.records.values import Json
 from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.revisions import Identity, identity_of
 from edgebench.results.writing import ExperimentStore
-from edgebench.run.cost import KnownCosts, session_plan
-from edgebench.run.estimate import Cost, Span
+from edgebench.run.forecast import KnownTimes, SessionTimes, run_text
 from edgebench.run.measuring.host_trials import (
     LaneTrials,
     Revise,
@@ -42,7 +42,7 @@ from edgebench.run.measuring.progress import (
 )
 from edgebench.run.measuring.session import SessionWatch
 from edgebench.run.measuring.session_record import Job, Measured, unmeasured_session, unwritable_session
-from edgebench.run.meters import idle_window_s, meters_of, monitors_of, on_board, on_host
+from edgebench.run.meters import gives_windows, idle_window_s, meters_of, monitors_of, on_board, on_host
 from edgebench.run.sharing import require_cores
 from edgebench.run.trials import Plan, PlannedTrial, Turn
 
@@ -137,7 +137,7 @@ class Lane:
                 turn = queue.popleft()
                 watch = self._watch(turn.key, queue)
                 self.progress.begins(
-                    self.host, label(self.trials[turn.key]), self._left(watch, turn.key, queue)
+                    self.host, label(self.trials[turn.key]), self._left_s(watch, turn.key, queue)
                 )
                 with self.experiment.store.scratch() as folder:
                     result = self._measure(turn, watch, folder)
@@ -295,9 +295,7 @@ class Lane:
                 others=tuple(self.trials.artifacts[each.key] for each in trial.alone[1:]),
                 share=trial.share,
             ),
-            plan=session_plan(
-                plan, trial, None if self.trials.standing[trial.key].has_images else plan.images_of(trial)
-            ),
+            plan=self.trials.next_plan(trial.key),
             host_meters=on_host(meters),
             host_monitors=on_host(monitors),
         )
@@ -366,11 +364,11 @@ class Lane:
             self._note_meters(trial, record)
             if watch is not None:
                 latency = None if record.emulated else watch.latency
-                scene_s = latency.median_s if latency else None
-                build_s = record.built.seconds if record.built else None
-                cost = replace(watch.cost_of(scene_s, record.duration_s), build_s=build_s)
-                self.trials.costs.learn(trial.key, cost)
-                self.experiment.note_cost(trial, cost)
+                self.trials.times.learn(trial.key, watch.times(record.duration_s))
+                times = self.trials.times.get(trial.key)
+                # The board that answers at an emulated one's port next time may be a real one.
+                if times is not None and not record.emulated:
+                    self.experiment.note_times(trial, times, latency.median_s if latency else None)
         elif record.status != "interrupted" and record.failure is not None:
             reason = ": ".join(filter(None, (record.failure.what, record.failure.why)))
             remedy = f"; {record.failure.fix}" if record.failure.fix else ""
@@ -396,18 +394,25 @@ class Lane:
 
         def moved(*, begins: bool) -> None:
             session = SessionState(self.host, name, watch.text, watch.share)
-            self.progress.moves(session, lambda: self._left(watch, key, queue), begins=begins)
+            self.progress.moves(session, lambda: self._left_s(watch, key, queue), begins=begins)
 
+        plan = self.trials.next_plan(key)
         watch = SessionWatch(
-            self.trials.next_shape(key), self.trials.costs.of(key), moved, target=trial.target.name
+            plan,
+            self.trials.times.total_s(key, 1, accuracy=plan.images is not None),
+            moved,
+            target=trial.target.name,
+            builds=self.trials.builds_next(key),
+            windows=gives_windows(trial.target),
         )
         return watch
 
-    def _left(self, watch: SessionWatch, key: str, queue: Collection[Turn]) -> Span:
-        """What this host still has to do: the rest of the session in hand, and those that follow."""
-        if watch.cost is not None:
-            self.trials.costs.learn(key, watch.cost)
-        return watch.left + self.trials.span(queue, key).at_most(self.budget.left_s)
+    def _left_s(self, watch: SessionWatch, key: str, queue: Collection[Turn]) -> float:
+        """Seconds that this host needs for the rest of the session and those that follow."""
+        following_s = self.trials.left_s(queue, key)
+        if math.isfinite(following_s):
+            following_s = min(following_s, self.budget.left_s)
+        return watch.left_s + following_s
 
 
 # All sessions of an experiment: a lane for every host, side by side where there are several.
@@ -432,9 +437,10 @@ class Outcome:
 class Experiment:
     """One experiment: its plan, the artifacts that were made for it, and where it is measured.
 
-    `note_cost` is called with what each good session took, `explain` gives the words of a trial's backend for
-    a session's failure, and `revise` tells which trials the sessions of a device belong to.
-    `costs` are what sessions took in earlier runs, by trial key, as far as there were any.
+    `note_times` is called after each good session with its trial's times and latency, `explain` gives the
+    words of a trial's backend for a session's failure, and `revise` tells which trials the sessions of a
+    device belong to.
+    `times` are those of sessions in earlier runs, by trial key, as far as there were any.
     One thread measures on each of the `machines`, the main one where there is only one machine.
     """
 
@@ -443,8 +449,8 @@ class Experiment:
     machines: Machines
     store: ExperimentStore
     observer: Observer
-    costs: Mapping[str, Cost]
-    note_cost: Callable[[PlannedTrial, Cost], None] = lambda trial, cost: None
+    times: Mapping[str, SessionTimes]
+    note_times: Callable[[PlannedTrial, SessionTimes, float | None], None] = lambda *arguments: None
     explain: Callable[[PlannedTrial], Explain] = lambda trial: unexplained
     settled: Settled = lambda key: False
     revise: Revise = lambda trials, identity: trials
@@ -505,10 +511,13 @@ class Experiment:
                 artifacts,
                 standing,
                 standing_of=self._from_store,
-                costs=KnownCosts(by_key, self.costs),
+                times=KnownTimes(self.times),
                 settled=self.settled,
             )
             lanes.append(Lane(host, self, own, progress, contained, lock, budget))
+        if lanes:
+            run_s = max(lane.trials.left_s(lane.trials.order()) for lane in lanes)
+            self.observer.note(run_text(progress.sessions, run_s, self.plan))
         return lanes
 
     def _from_store(self, key: str) -> Standing:

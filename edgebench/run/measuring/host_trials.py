@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from edgebench.errors import UnavailableError
 from edgebench.judge.summarise import summarise_one
 from edgebench.records.model import Artifact
+from edgebench.records.session import MeasurePlan
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
@@ -25,8 +26,8 @@ from edgebench.results.revisions import (
     with_revision,
 )
 from edgebench.results.writing import ExperimentStore
-from edgebench.run.cost import KnownCosts, sessions_span, shape_of
-from edgebench.run.estimate import Shape, Span
+from edgebench.run.forecast import KnownTimes
+from edgebench.run.meters import builds_on_board
 from edgebench.run.trials import Plan, PlannedTrial, Turn, key_of, turns
 
 # What ends the sessions of a run early: a trial that has been measured enough, and the run's time.
@@ -101,7 +102,7 @@ class LaneTrials:
         by_key: each has an artifact and a standing. Where a device turns out to be another one than its
             sessions recorded, those of the target's revision take their place.
         standing_of: how far the trial of a key is, by what the store holds.
-        costs: what is known of the trials' sessions.
+        times: what is known of the trials' sessions.
         settled: asked after a good session of an adaptive plan whether its trial has been measured enough.
 
     Attributes:
@@ -113,7 +114,7 @@ class LaneTrials:
     artifacts: dict[str, Artifact]
     standing: dict[str, Standing]
     standing_of: Callable[[str], Standing]
-    costs: KnownCosts
+    times: KnownTimes
     settled: Settled = lambda key: False
     placement: dict[str, str] = field(default_factory=dict, init=False)
 
@@ -143,8 +144,8 @@ class LaneTrials:
             # What this run knows of it, that it was given up above all, is more than the store does.
             if other.key not in self.standing:
                 self.standing[other.key] = self.standing_of(other.key)
-            if (cost := self.costs.of(trial.key)) is not None:
-                self.costs.learn(other.key, replace(cost, measured=False))
+            if (times := self.times.get(trial.key)) is not None:
+                self.times.learn(other.key, times)
         new_trials = {trial.key: other for trial, other in zip(trials, revised, strict=True)}
         order = [new_trials.get(key, trial) for key, trial in self.by_key.items()]
         self.by_key.clear()
@@ -213,25 +214,23 @@ class LaneTrials:
 
     # --- how long it takes ---
 
-    def next_shape(self, key: str) -> Shape:
-        """The shape of the trial's next session: accuracy and a build are its first good session's alone."""
-        shape = shape_of(self.plan, self.by_key[key])
-        standing = self.standing[key]
-        return replace(
-            shape,
-            images=0 if standing.has_images else shape.images,
-            builds=shape.builds and not standing.ok,
-        )
+    def next_plan(self, key: str) -> MeasurePlan:
+        """Plan of the trial's next session; accuracy is taken by its first good session alone."""
+        trial = self.by_key[key]
+        images = None if self.standing[key].has_images else self.plan.images_of(trial)
+        return self.plan.session_plan(trial, images)
 
-    def span(self, queue: Collection[Turn], in_hand: str) -> Span:
-        """What the turns to come take, while a session of the trial `in_hand` goes on."""
-        total = Span()
+    def builds_next(self, key: str) -> bool:
+        """Return True if the device may build in the trial's next session."""
+        return not self.standing[key].ok and builds_on_board(self.by_key[key].target)
+
+    def left_s(self, queue: Iterable[Turn], in_hand: str = "") -> float:
+        """Seconds of the turns to come, during a session of the trial `in_hand`; infinite if not known."""
+        total_s = 0.0
         for key, sessions in Counter(turn.key for turn in queue).items():
-            shape = shape_of(self.plan, self.by_key[key])
-            accuracy = key != in_hand and not self.standing[key].has_images
-            build = key != in_hand and not self.standing[key].ok
-            total += sessions_span(self.costs.of(key), shape, sessions, accuracy=accuracy, build=build)
-        return total
+            accuracy = key != in_hand and self.next_plan(key).images is not None
+            total_s += self.times.total_s(key, sessions, accuracy=accuracy)
+        return total_s
 
 
 def label(trial: PlannedTrial) -> str:

@@ -16,8 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from edgebench.run.estimate import Span, longest
-from edgebench.run.setting import clock_text, span_text
+from edgebench.run.setting import clock_text
 from edgebench.suggest import printable
 
 # What one session took for the scene, for progress lines and estimates.
@@ -56,13 +55,13 @@ class RunState:
     Attributes:
         session: the number of the session that began last, from 1.
         sessions: how many there will be; with `at_most` there may turn out to be fewer.
-        left: seconds.
+        left_s: seconds; infinite if not known.
         share: of the sessions, how much is done.
     """
 
     session: int
     sessions: int
-    left: Span
+    left_s: float
     share: float = 0.0
     at_most: bool = False
 
@@ -273,11 +272,9 @@ def _count(run: RunState) -> str:
 
 
 def _left(run: RunState) -> str:
-    left = run.left
-    if run.at_most and left.known:
-        return f"at most {clock_text(left.most_s)} left"
-    text = span_text(left.least_s, left.most_s)
-    return "time left unknown yet" if text == "unknown" else f"{text} left"
+    if not math.isfinite(run.left_s):
+        return "time left unknown yet"
+    return f"{'at most ' if run.at_most else ''}{clock_text(run.left_s)} left"
 
 
 # How far a run is: sessions counted over all targets and hosts, and told to whoever watches.
@@ -304,25 +301,25 @@ class RunProgress:
     lock: AbstractContextManager[object]
     beside_others: bool = False
     _ended: int = field(default=0, init=False)
-    _left: dict[str, Span] = field(default_factory=dict, init=False)
+    _left_s: dict[str, float] = field(default_factory=dict, init=False)
     _in_hand: dict[str, SessionState] = field(default_factory=dict, init=False)
 
     def __post_init__(self, hosts: Iterable[str]) -> None:
         # A host that has not begun yet may take however long.
-        self._left = {host: Span(0.0, math.inf) for host in hosts}
+        self._left_s = dict.fromkeys(hosts, math.inf)
 
-    def begins(self, host: str, label: str, left: Span) -> None:
-        """A session begins on a host, which has so much before it, this session included."""
+    def begins(self, host: str, label: str, left_s: float) -> None:
+        """A session begins on a host, which needs `left_s` seconds for it and all that follow."""
         with self.lock:
-            session = self._take(SessionState(host, label), left)
+            session = self._take(SessionState(host, label), left_s)
             self.observer.session_starts(self._run(), session)
 
-    def moves(self, session: SessionState, left: Callable[[], Span], *, begins: bool) -> None:
-        """A session is further; `left` is only asked where somebody looks."""
+    def moves(self, session: SessionState, left_s: Callable[[], float], *, begins: bool) -> None:
+        """A session is further; `left_s` is only called if an observer draws it."""
         if not self.observer.moves(begins=begins):
             return
         with self.lock:
-            self._take(session, left())
+            self._take(session, left_s())
             if self.beside_others and session.host:
                 return
             self.observer.sessions_move(self._run(), list(self._in_hand.values()))
@@ -344,7 +341,7 @@ class RunProgress:
     def host_ended(self, host: str) -> None:
         """A host has nothing more to do."""
         with self.lock:
-            self._left.pop(host, None)
+            self._left_s.pop(host, None)
             self._in_hand.pop(host, None)
             self.observer.host_ended(host)
 
@@ -353,14 +350,14 @@ class RunProgress:
         with self.lock:
             self.sessions += sessions
 
-    def _take(self, session: SessionState, left: Span) -> SessionState:
+    def _take(self, session: SessionState, left_s: float) -> SessionState:
         self._in_hand[session.host] = session
-        self._left[session.host] = left
+        self._left_s[session.host] = left_s
         return session
 
     def _run(self) -> RunState:
         done = self._ended + sum(session.share for session in self._in_hand.values())
         begun = self._ended + len(self._in_hand)  # a session that is repeated stays in hand
         total = max(self.sessions, begun, 1)
-        left = longest(list(self._left.values()))
-        return RunState(begun, total, left, min(done / total, 1.0), self.at_most)
+        left_s = max(self._left_s.values(), default=0.0)
+        return RunState(begun, total, left_s, min(done / total, 1.0), self.at_most)

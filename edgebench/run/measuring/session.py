@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import Counter
@@ -22,12 +23,12 @@ from edgebench.link.host_lag import bursts_for, response_of, settle_s
 from edgebench.link.host_probes import HostProbes
 from edgebench.prepare.labelled_inputs import anomaly_scores
 from edgebench.records.model import Golden, OutputTolerance
-from edgebench.records.session import Pass, SessionFacts, Window
+from edgebench.records.session import MeasurePlan, Pass, SessionFacts, Window
 from edgebench.records.stored import Failure, GoldenCheck, SessionStatus, SessionTables
 from edgebench.records.values import Json, Scores
 from edgebench.results.tables import require_finite_scores
 from edgebench.results.writing import as_stored_result_error
-from edgebench.run.estimate import Cost, Shape, Span, cost_of_session, session_s, steady_passes
+from edgebench.run.forecast import SessionTimes
 from edgebench.run.measuring.progress import SessionLatency
 from edgebench.run.measuring.session_record import (
     Gathered,
@@ -42,10 +43,10 @@ from edgebench.run.measuring.session_record import (
     session_tables_of,
     take_in,
 )
-from edgebench.session_stages import BUILD, IDLE, SENDING, STAGES
+from edgebench.session_stages import BUILD, IDLE, IMAGES, SENDING
 from edgebench.stats.clock import ClockFit
 
-# One session as it goes on: its stage, what is left of it, and what it shows of its trial's cost.
+# One session as it goes on: its stage, the time left, and its times once it has ended.
 
 
 SLACK_S = 0.1
@@ -56,36 +57,40 @@ class SessionWatch:
     """Follows a session by the stages that it reports and the passes that arrive.
 
     Args:
-        shape: what the session consists of.
-        known: what such a session costs, as far as that is known.
+        plan: of the session.
+        expected_s: seconds of such a session; infinite if not known.
         moved: called whenever there is something new, with whether a stage begins; never from a timed region.
         clock: seconds on a clock that never steps.
         target: the name of what is measured.
+        builds: whether the device first builds what it loads, unless that lies there from before.
+        windows: whether the device gives windows of one patch instead of passes.
     """
 
     def __init__(
         self,
-        shape: Shape,
-        known: Cost | None = None,
+        plan: MeasurePlan,
+        expected_s: float = math.inf,
         moved: Callable[..., None] = lambda *, begins: None,
         clock: Callable[[], float] = time.perf_counter,
         target: str = "the board",
+        *,
+        builds: bool = False,
+        windows: bool = False,
     ) -> None:
-        self.shape = shape
-        self.cost = known
+        self.builds = builds
         self.text = ""
-        self.once_s = 0.0
-        self._known = known
+        self.once_s = self.images_s = 0.0
+        self._plan = plan
+        self._expected_s = expected_s
         self._moved = moved
         self._clock = clock
         self._began_s = self._stage_began_s = clock()
         self._target = target
-        self._reported = ""
-        self._loaded_s: float | None = None
-        self._warmup_batches: int | None = None
-        self._steady_s: dict[int, list[float]] = {}  # seconds a scene, by worker
+        self._windows = windows
+        self._stage = ""
+        self._steady_s: dict[int, list[float]] = {}  # seconds per scene, by worker
 
-    # --- what is heard ---
+    # --- events of the session ---
 
     def report(self, stage: str, done: int, steps: int) -> None:
         """A stage begins or goes on: one of STAGES, or one in which files are sent.
@@ -93,51 +98,31 @@ class SessionWatch:
         BUILD may be followed by what is being built.
         """
         name, _, detail = stage.partition(": ") if stage.startswith(BUILD) else (stage, "", "")
-        begins = name != self._reported
+        begins = name != self._stage
         if begins:
             self._change_to(name)
-        if name == "passes":
-            self._end_warmup()
         if name == BUILD:
             name = f"building on {self._target}: {detail or 'starting'}"
-        unit = "window" if self.shape.windows else "pass"
+        unit = "window" if self._windows else "pass"
         self.text = _words(name.replace("first pass", f"first {unit}"), done, steps, unit)
         self._moved(begins=begins)
 
-    def patch_took(self, patch_s: float) -> None:
-        """Take in what a golden patch took: an estimate, where nothing else is known of such a session."""
-        if self._known is None and not self.shape.own_clock:
-            self.cost = Cost(patch_s, self._clock() - self._began_s - self.once_s, measured=False)
-            self._moved(begins=False)
-
     def arrived(self, measurement: Pass | Window) -> None:
-        """Take in a pass, the warm-up's batches, or a window."""
-        if measurement.phase == "outside":
+        """Take in a pass, the warm-up's batches, or a window; only steady ones move the text."""
+        if measurement.phase != "steady":
             return
         worker = 0 if isinstance(measurement, Window) else measurement.worker
-        scene_s = _scene_s(measurement, self.shape.patches)
-        if measurement.phase == "steady":
-            self._steady_s.setdefault(worker, []).append(scene_s)
+        scene_s = _scene_s(measurement, self._plan.scene.patches)
+        self._steady_s.setdefault(worker, []).append(scene_s)
         if worker:
             return  # the others are as far, give or take a pass
-        if measurement.phase == "warmup":
-            self._warmup_batches = (self._warmup_batches or 0) + (
-                measurement.inferences if isinstance(measurement, Window) else len(measurement.stamps_ns)
-            )
-            return
-        if measurement.phase == "first":
-            self._end_first(scene_s, (measurement.end_ns - measurement.start_ns) / 1e9)
-            return
-        self._end_warmup()
-        mean_s = statistics.fmean(self._steady_s[0])
-        self._learn(mean_s)
         done = len(self._steady_s[0])
         unit = "window" if isinstance(measurement, Window) else "pass"
-        if self.shape.sustained_s is None:
-            passes = self.shape.passes
+        if self._plan.sustained_s is None:
+            passes = self._plan.passes
             if isinstance(measurement, Pass):
-                passes = steady_passes(mean_s, self.shape)
-            self.text = _words("passes", done, passes, unit, "about " * (passes > self.shape.passes))
+                passes = _expected_passes(statistics.fmean(self._steady_s[0]), self._plan)
+            self.text = _words("passes", done, passes, unit, "about " * (passes > self._plan.passes))
         else:
             self.text = f"{unit} {done + 1}"
         lateness_ns = None if isinstance(measurement, Window) else measurement.lateness_ns
@@ -148,72 +133,48 @@ class SessionWatch:
     # --- what is known by now ---
 
     @property
-    def left(self) -> Span:
-        """What is left of the session: its expected duration, less the time that has passed."""
-        whole = session_s(self.cost, self.shape)
-        gone_s = self._clock() - self._began_s - self.once_s
-        return Span(max(0.0, whole.least_s - gone_s), max(0.0, whole.most_s - gone_s))
+    def left_s(self) -> float:
+        """Expected seconds of the session less the time that has passed; infinite if not known."""
+        return max(0.0, self._expected_s - (self._clock() - self._began_s - self.once_s))
 
     @property
     def share(self) -> float:
-        """How much of the session is done, from 0 to 1; 0 while the whole duration is unknown."""
-        whole = session_s(self.cost, self.shape)
-        if not whole.known or whole.most_s <= 0:
+        """Share of the session that is done, from 0 to 1; 0 while its duration is unknown."""
+        if not 0.0 < self._expected_s < math.inf:
             return 0.0
-        return min(max(1.0 - self.left.most_s / whole.most_s, 0.0), 1.0)
+        return 1.0 - min(self.left_s / self._expected_s, 1.0)
 
     @property
     def latency(self) -> SessionLatency | None:
-        """What its steady passes or windows took; None before the first."""
+        """Median of its steady passes or windows; None before the first."""
         medians_s = [statistics.median(values) for values in self._steady_s.values()]
         if not medians_s:
             return None
-        quantity: Literal["image_s", "infer_s"] = "infer_s" if self.shape.windows else "image_s"
+        quantity: Literal["image_s", "infer_s"] = "infer_s" if self._windows else "image_s"
         return SessionLatency(quantity, max(medians_s), len(medians_s))
 
-    def cost_of(self, scene_s: float | None, took_s: float) -> Cost:
-        """What the session cost, now that it has ended: by its median for the scene and all of its time.
-
-        Without a median, because its stamps are no device's time, none of it depends on patches.
-        """
-        if scene_s is None:
-            return Cost(0.0, max(0.0, took_s - self.once_s), self._warmup_batches or 0)
-        return cost_of_session(
-            self.shape,
-            scene_s=scene_s,
-            warmup_batches=self._warmup_batches or 0,
-            took_s=max(0.0, took_s - self.once_s),
-        )
+    def times(self, took_s: float) -> SessionTimes:
+        """Times of the session, which has just ended after `took_s` seconds."""
+        session_s = max(0.0, took_s - self.once_s)
+        accuracy_s = None if self._plan.images is None else session_s
+        return SessionTimes(max(0.0, session_s - self.images_s), accuracy_s)
 
     def _change_to(self, stage: str) -> None:
         now_s = self._clock()
-        if self._reported.startswith(SENDING) or self._reported == BUILD:
+        if self._stage.startswith(SENDING) or self._stage == BUILD:
             self.once_s += now_s - self._stage_began_s
+        if self._stage == IMAGES:
+            self.images_s += now_s - self._stage_began_s
         self._stage_began_s = now_s
-        self._reported = stage
-        if stage in STAGES and stage != BUILD:
-            self.shape = replace(self.shape, builds=False)  # it is over
-            if stage != "load" and self._loaded_s is None:
-                self._loaded_s = now_s - self._began_s - self.once_s
+        self._stage = stage
 
-    def _end_first(self, scene_s: float, took_s: float) -> None:
-        if self._loaded_s is None:  # it reports no stages
-            self._loaded_s = max(0.0, self._clock() - self._began_s - self.once_s - took_s)
-        self._learn(scene_s)
 
-    def _end_warmup(self) -> None:
-        self._warmup_batches = self._warmup_batches or 0
-        if self.cost is not None:
-            self.cost = replace(self.cost, warmup_batches=self._warmup_batches)
-
-    def _learn(self, scene_s: float) -> None:
-        if self.shape.own_clock:
-            return
-        overhead_s = self._loaded_s or 0.0 if self._known is None else self._known.overhead_s
-        batches = self._warmup_batches
-        if batches is None and self._known is not None:
-            batches = self._known.warmup_batches
-        self.cost = Cost(scene_s / self.shape.patches, overhead_s, batches)
+def _expected_passes(pass_s: float, plan: MeasurePlan) -> int:
+    """Number of steady passes of a session whose passes take so many seconds each."""
+    cycle_s = max(pass_s, plan.period_s or 0.0)
+    if not plan.least_s or cycle_s <= 0:
+        return plan.passes
+    return max(plan.passes, math.ceil(plan.least_s / cycle_s))
 
 
 def _scene_s(measurement: Pass | Window, patches: int) -> float:
@@ -358,14 +319,13 @@ class LocalDevice:
         StoredResultError where the disk does not take the samples.
         """
         facts = self.describe()
-        watch = watch or SessionWatch(Shape(job.plan.scene.patches, job.plan.passes))
+        watch = watch or SessionWatch(job.plan)
         samples = SessionSamples(folder)
         metering = self.host_probes.begin_session((*job.host_meters, *job.host_monitors), samples.of_host)
         probes = self.host_probes.state().probes
         settings = replace(
             job.settings,
             report=watch.report,
-            patch_took=watch.patch_took,
             take_samples=samples.take,
             host_metering=metering,
             bursts=bursts_for(probes),
@@ -380,7 +340,7 @@ class LocalDevice:
         session: Session | None = None
         try:
             try:
-                watch.report(BUILD if watch.shape.builds else "load", 0, 0)
+                watch.report(BUILD if watch.builds else "load", 0, 0)
                 with self.device.session(job.artifact, settings) as session:
                     try:
                         _drive(session, job, gathered, watch)
@@ -475,11 +435,13 @@ def _drive(session: Session, job: Job, gathered: Gathered, watch: SessionWatch) 
     require_as_planned(gathered, job.plan)
     if job.plan.images is not None:
         gathered.stage = "predict"
+        watch.report(IMAGES, 0, job.plan.images.n)
         start_s = time.perf_counter()
         try:
             scores = session.predict(job.plan.images)
         finally:
             gathered.device_s += time.perf_counter() - start_s
+            watch.report("stopping", 0, 0)
         require_finite_scores(scores, "predict", "the images")
         gathered.image_scores = [
             anomaly_scores(job.plan.images, worker_scores, artifact.tensors)

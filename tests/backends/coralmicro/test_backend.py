@@ -106,15 +106,6 @@ def test_a_period_is_refused(plan, artifact, session_cache):
     BACKEND.check_plan(TARGET, plan, None, 1)
 
 
-def test_stages_are_of_the_patches_of_a_pass(plan):
-    stages = BACKEND.stage_seconds(TARGET, plan, 0.01)
-    assert stages["first pass"] == pytest.approx((0.12, 0.12))
-    assert stages["passes"] == pytest.approx((0.48, 0.48))
-    sustained = MeasurePlan(plan.scene, 4, sustained_s=60.0, least_s=90.05)
-    assert BACKEND.stage_seconds(TARGET, sustained, 0.01)["passes"] == pytest.approx((90.05, 90.05))
-    assert not BACKEND.stage_seconds(TARGET, plan, None)
-
-
 # --- doctor ---
 
 

@@ -15,9 +15,9 @@ SCENE = Scene(Path("scene.npy"), "00", 4512, 4512)
 PLAN = MeasurePlan(SCENE, 5, patches=1)
 
 
-def seconds(port="/dev/ttyACM0", patch_s=None, plan=PLAN, **options):
+def seconds(port="/dev/ttyACM0", plan=PLAN, **options):
     target = Target("m7", "cortex-m", options, port=port)
-    return times.CortexMBackend().stage_seconds(target, plan, patch_s)
+    return times.CortexMBackend().stage_seconds(target, plan)
 
 
 @pytest.mark.parametrize(("baud", "frames_s", "digits_s"), [(115_200, 13.3, 31.6), (921_600, 1.66, 3.95)])
@@ -29,5 +29,3 @@ def test_a_patch_is_sent_by_frames_or_by_digits(baud, frames_s, digits_s):
 def test_an_emulator_takes_what_it_takes_for_one_inference_a_window():
     emulated = {"port": None, "board": "mps2-an500", "build": True, "flash": True}
     assert seconds(**emulated)["passes"] == tuple(5 * each for each in times.QEMU_INFERENCE_S)
-    assert seconds(**emulated, patch_s=20.0)["passes"] == (100.0, 100.0)
-    assert seconds(patch_s=0.0) == {}
