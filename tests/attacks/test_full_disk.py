@@ -1,7 +1,9 @@
 """Whole runs on a disk that becomes full while the samples of a meter are written to it."""
 
 import errno
+import io
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,35 +11,36 @@ import pytest
 import edgebench
 from edgebench.errors import StoredResultError
 from edgebench.judge.summarise import summarise
-from edgebench.link.host_probes import SampleSpool
 from tests.backends.replaying import run, scenario
 
 METERED = "power = { idle_w = 2, active_w = 4, noise_w = 0.1 }"
 
 
+class FullDisk(io.FileIO):
+    """A file on a disk that becomes full after some bytes."""
+
+    left = 2000
+
+    def write(self, data):
+        self.left -= len(data)
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(data)
+
+
 def fill_disk_amid_session(monkeypatch, number):
-    """Have the spools of the session with that number, from 0 on, take a first write and no other."""
-    folders: list[str] = []
-    add_file = SampleSpool._add_file
+    """The disk becomes full while the samples of that session are written."""
+    open_file = Path.open
+    folders: list[Path] = []  # of the sessions, in their order
 
-    def add_full_file(spool, probe):
-        add_file(spool, probe)
-        if spool.folder.parent not in folders:
-            folders.append(spool.folder.parent)
-        if folders.index(spool.folder.parent) == number:
-            write_batch = spool._writers[probe].write_batch
-            left = [1]
+    def open_or_fill(path, mode="r", *arguments, **options):
+        if path.suffix != ".arrow" or mode != "xb":
+            return open_file(path, mode, *arguments, **options)
+        if path.parent.parent not in folders:
+            folders.append(path.parent.parent)
+        return (FullDisk if folders.index(path.parent.parent) == number else io.FileIO)(path, mode)
 
-            class Full:
-                def write_batch(self, rows):
-                    if not left[0]:
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    left[0] -= 1
-                    write_batch(rows)
-
-            spool._writers[probe] = Full()
-
-    monkeypatch.setattr(SampleSpool, "_add_file", add_full_file)
+    monkeypatch.setattr(Path, "open", open_or_fill)
 
 
 @pytest.mark.attack(
@@ -61,4 +64,4 @@ def test_a_run_whose_samples_fill_the_disk_is_resumed(session_cache, tmp_path, m
     [summary] = summarise(edgebench.load(folder))
     assert summary.power is not None
     assert (summary.status, len(summary.power[0].energy_j_sessions)) == ("done", 3)
-    assert not list(folder.rglob("*.samples"))
+    assert not list(folder.rglob("*.arrow"))

@@ -30,7 +30,7 @@ def test_a_row_counts_the_cases_of_its_paths():
     """The longest path that fits a module decides its subject."""
     text = page(Counter({"link/test_clocks.py": 2, "link/test_ssh.py": 3, "agent/test_lock.py": 1}))
     rows = dict(re.findall(r"^\| ([^|]+) \|[^|]+\| (\d+) \|$", text, re.MULTILINE))
-    assert "try 6 cases" in text
+    assert "try 6\ncases" in text
     assert {name: count for name, count in rows.items() if count != "0"} == {
         "Boards with an agent": "2",
         "Boards over SSH": "3",
