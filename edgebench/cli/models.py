@@ -69,7 +69,8 @@ def show(
         "input_scale",
         "input_mean",
     ),
-    *("input_shape", "keep_state", "inputs", "calibration", "resize", "crop_share", "artifact", "set"),
+    *("input_shape", "keep_state", "inputs", "calibration", "skip_unreadable", "resize", "crop_share"),
+    *("artifact", "set"),
 )
 def prepare(
     *,
@@ -107,7 +108,7 @@ def prepare(
     from edgebench.run.measuring.progress import Observer, StderrObserver
     from edgebench.run.model_choice import requests_for, require_batch_axes, require_formats, resolve_sources
     from edgebench.run.targets import make_targets, require_unswept
-    from edgebench.run.trials import batches_of, resize_of
+    from edgebench.run.trials import batches_of, reading_options
 
     config = resolve(flags).config
     choice = input_choice(
@@ -135,7 +136,7 @@ def prepare(
             choice=choice,
             calibration=config.calibration,
             inputs=config.inputs,
-            resize=resize_of(config),
+            options=reading_options(config, [backend], list_only=False, report=observer.reads),
         )
         require_batch_axes(chosen, () if batch is None else (batch,))
         requests = requests_for(chosen, backend, config.precision, patches, cache, target.options)

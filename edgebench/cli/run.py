@@ -101,7 +101,18 @@ def run(
                 declared = fleet.declared
             # A fleet's machines reach their targets' hosts themselves.
             contact = None if dry_run or fleet else require_answer
-            built = build(resolved.config, cache, observer.note, declared, contact)
+            try:
+                built = build(
+                    resolved.config,
+                    cache,
+                    observer.note,
+                    declared,
+                    contact,
+                    list_only=dry_run,
+                    report=observer.reads,
+                )
+            finally:
+                observer.close()
         if dry_run:
             print_plan(stdout(), built, cache, json_=json_)
             return

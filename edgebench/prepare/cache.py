@@ -165,7 +165,7 @@ class Cache:
 
         The time of change of the recipe's file is when it was last `used`, as cleaning goes by.
         """
-        path = self._recipe_path(kind, key)
+        path = self.recipe_path(kind, key)
         try:
             status = path.stat()
             if not stat.S_ISREG(status.st_mode) or status.st_size > _RECIPE_LIMIT_BYTES:
@@ -180,14 +180,15 @@ class Cache:
 
     def note_recipe(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
         """Remember what a recipe made."""
-        write_atomically(self._recipe_path(kind, key), json.dumps(value, indent=1).encode())
+        write_atomically(self.recipe_path(kind, key), json.dumps(value, indent=1).encode())
 
     def remember(self, kind: str, key: str, value: Mapping[str, Any]) -> None:
         """As `note_recipe`, for what the next run can do without: a cache that is full forgets it."""
         with suppress(OSError):
             self.note_recipe(kind, key, value)
 
-    def _recipe_path(self, kind: str, key: str) -> Path:
+    def recipe_path(self, kind: str, key: str) -> Path:
+        """The path of a recipe's note, whether or not it exists."""
         if not _HEX.fullmatch(key) or not re.fullmatch(r"[a-z0-9_-]+", kind):
             raise ValueError(f"not a recipe: {kind!r}, {key!r}")
         return self.root / "recipes" / kind / f"{key}.json"
@@ -392,6 +393,14 @@ def store(
     recipe = FileRecord(digest, suffix, path.stat().st_size, note_fields, _note_sha256(note_fields))
     cache.note_recipe(kind, key, recipe._asdict())
     return CachedFile(path, digest, recipe.size_bytes, recipe.note)
+
+
+def forget(cache: Cache, kind: str, key: str) -> None:
+    """Remove a recipe and the file that it made, where the system allows it."""
+    with suppress(OSError):
+        if (recipe := as_file_record(cache.recipe(kind, key, used=False))) is not None:
+            cache.object_path(recipe.sha256, recipe.suffix).unlink(missing_ok=True)
+        cache.recipe_path(kind, key).unlink(missing_ok=True)
 
 
 def obtain(cache: Cache, kind: str, key: str, suffix: str, write: Callable[[Path], object]) -> CachedFile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,7 +15,9 @@ import numpy as np
 
 from edgebench.errors import InputError
 from edgebench.prepare.cache import Cache, canonical_hash, obtain, sha256_file
-from edgebench.prepare.images import cut, load_images, obtain_array, write_images
+from edgebench.prepare.image_lists import evenly, rows_of_choice, stratified
+from edgebench.prepare.image_reading import write_images
+from edgebench.prepare.images import ALL, ReadingOptions, cut, load_images, obtain_array
 from edgebench.prepare.landcover import (
     ASSETS,
     CLASS_NAMES,
@@ -30,7 +31,7 @@ from edgebench.prepare.landcover import (
 from edgebench.prepare.pictures import as_image, read_rgb
 from edgebench.prepare.samples import chosen_units, read_inputs
 from edgebench.records.model import FixedInput
-from edgebench.records.values import STRETCH, ImageSet, Resize, Scene
+from edgebench.records.values import ImageSet, Scene
 
 SCENE_NAME = "greenland"
 MOST_ROWS = 20
@@ -102,7 +103,7 @@ def shipped_images(cache: Cache, split: Split) -> ImageSet:
         earth = Earth.load(ASSETS)
         with ThreadPoolExecutor(_THREADS) as pool:
             rendered = pool.map(lambda index: render_patch(earth, draws, index), range(len(draws)))
-            write_images(file, (len(draws), PATCH, PATCH, 3), rendered)
+            write_images(file, (PATCH, PATCH, 3), rendered)
 
     cached = obtain(cache, "images", images_identity(split), ".npy", write)
     return ImageSet(
@@ -136,42 +137,23 @@ def _asset_sha256(name: str) -> str:
 # Some of an image set: as many of each class as is its share, the same ones for the same seed.
 
 
-def stratified(labels: Sequence[int], n: int, seed: int, salt: str = "") -> list[int]:
-    """The indices, ascending, of `n` of these images: each class as often as is its share, to the nearest.
-
-    A class's share of `n` is rounded down, and the classes with the largest remainders have one more. Which
-    images of a class are taken follows from `seed`, `salt` and their indices by SHA-256, so that it is the
-    same on every machine and with every version of numpy. ValueError unless 1 <= n <= len(labels).
-    """
-    if not 1 <= n <= len(labels):
-        raise ValueError(f"{n} of {len(labels)} images cannot be taken")
-    by_class: defaultdict[int, list[int]] = defaultdict(list)
-    for index, label in enumerate(labels):
-        by_class[label].append(index)
-    order = {index: _draw(f"{seed}:{salt}:{index}") for index in range(len(labels))}
-    counts = {label: len(members) * n // len(labels) for label, members in by_class.items()}
-    by_remainder = sorted(
-        by_class,
-        key=lambda label: (-(len(by_class[label]) * n % len(labels)), _draw(f"{seed}:{salt}:class {label}")),
-    )
-    for label in by_remainder[: n - sum(counts.values())]:
-        counts[label] += 1
-    return sorted(
-        index
-        for label, members in by_class.items()
-        for index in sorted(members, key=order.__getitem__)[: counts[label]]
-    )
-
-
 def subset(images: ImageSet, n: int, seed: int, cache: Cache) -> ImageSet:
     """`n` of these images, by class where they have labels; an image set of its own, kept in the cache.
 
-    The set itself where it has no more than `n`. Of samples in groups, `n` groups.
+    The set itself where it has no more than `n`. Of samples in groups, `n` groups. Of listed pictures, those
+    that would be read of the listing if this were the only number; unreadable ones are not replaced.
     """
-    if n >= images.units:
+    listing = images.listing
+    if n >= (listing.n if listing else images.units):
         return images
-    indices = stratified(images.labels or [0] * images.units, n, seed, images.sha256)
-    name = f"{images.name} ({n} of {images.units}, seed {seed})"
+    if listing is None:
+        indices = stratified(images.labels or [0] * images.units, n, seed, images.sha256)
+        name = f"{images.name} ({n} of {images.units}, seed {seed})"
+    else:
+        indices = rows_of_choice(listing, n)
+        name = f"{listing.name} ({n} of {listing.n}, seed {listing.seed})"
+        if len(indices) == images.n:
+            return images
     recipe = {"images": images.sha256, "indices": indices}
     return replace(_chosen(images, indices, recipe, cache), name=name)
 
@@ -180,24 +162,21 @@ def _chosen(images: ImageSet, indices: Sequence[int], recipe: Mapping[str, Any],
     """Some images, or units of samples, as a set of their own; the recipe is that of images."""
     if images.kind == "samples":
         return chosen_units(images, indices, cache)
+    labels = None if images.labels is None else tuple(images.labels[index] for index in indices)
+    listing = images.listing
+    if listing is not None:
+        listing = replace(listing, places=tuple(listing.places[index] for index in indices))
+    paths = tuple(images.paths[index] for index in indices) if images.paths else ()
+    rows = replace(images, n=len(indices), labels=labels, paths=paths, listing=listing)
+    if not images.is_read:
+        return replace(rows, sha256=canonical_hash(recipe))
 
     def write(file: Path) -> None:
         pixels = np.load(images.path, mmap_mode="r")
-        write_images(file, (len(indices), *pixels.shape[1:]), (pixels[index] for index in indices))
+        write_images(file, pixels.shape[1:], (pixels[index] for index in indices))
 
     cached = obtain(cache, "images", canonical_hash(recipe), ".npy", write)
-    return replace(
-        images,
-        path=cached.path,
-        sha256=cached.sha256,
-        n=len(indices),
-        labels=None if images.labels is None else tuple(images.labels[index] for index in indices),
-        paths=tuple(images.paths[index] for index in indices) if images.paths else (),
-    )
-
-
-def _draw(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
+    return replace(rows, path=cached.path, sha256=cached.sha256)
 
 
 # Images for post-training quantisation: a bounded choice of the user's, apart from those of the test.
@@ -211,11 +190,11 @@ def load_calibration(
     path: Path,
     cache: Cache,
     size: int | tuple[int, int] = 224,
-    resize: Resize = STRETCH,
+    options: ReadingOptions = ALL,
     channels: int = 3,
 ) -> ImageSet:
     """The calibration images, at most 500 of them, resized as the test images are."""
-    return _bounded(load_images(path, cache, size, resize, channels), cache)
+    return load_images(path, cache, size, replace(options, evenly=MOST), channels)
 
 
 def load_calibration_inputs(path: Path, inputs: Sequence[FixedInput], cache: Cache) -> ImageSet:
@@ -229,15 +208,18 @@ def load_calibration_inputs(path: Path, inputs: Sequence[FixedInput], cache: Cac
 def _bounded(images: ImageSet, cache: Cache) -> ImageSet:
     if images.n <= MOST:
         return images
-    chosen = np.unique(np.linspace(0, images.n - 1, MOST).round().astype(int)).tolist()
+    chosen = evenly(images.n, MOST)
     return _chosen(images, chosen, {"of": images.sha256, "chosen": chosen}, cache)
 
 
 def refuse_overlap(calibration: ImageSet, images: ImageSet) -> None:
     """InputError when an image or a sample is in both sets: the accuracy would be flattered.
 
-    Values are compared as they are stored: a sample of real numbers is not found among quantised ones.
+    Values are compared as they are stored: a sample of real numbers is not found among quantised ones. Sets
+    that were listed and not read are not compared.
     """
+    if not (calibration.is_read and images.is_read):
+        return
     known = _digests(calibration)
     shared = [index for digest, index in _digests(images).items() if digest in known]
     things = "images" if images.kind == "picture" else "samples"

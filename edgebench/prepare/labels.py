@@ -15,7 +15,7 @@ from pathlib import Path
 
 from edgebench.errors import InputError, UsageError
 from edgebench.files import read_regular, reason
-from edgebench.prepare.images import first_few
+from edgebench.prepare.image_lists import first_few
 from edgebench.records.values import ImageSet
 
 BACKGROUND = "background"

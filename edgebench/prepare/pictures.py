@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import stat
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,9 @@ _LOW_BYTES = {
 _BITS_PER_SAMPLE, _PLANAR = 258, 284  # tags of TIFF
 _SIXTEEN_BIT = frozenset({"I;16", "I;16L", "I;16B", "I;16N"})
 _NOT_READ = frozenset({"EPS"})  # Pillow would start Ghostscript on it
+_FORMATS_OF_FRAMES = frozenset({"AVIF", "DCX", "FLI", "GIF", "PNG", "TIFF", "WEBP"})
+"""Not MPO and PSD: their further pictures are previews, gain maps and layers of the first."""
+_HEIC_BRANDS = frozenset({b"ftypheic", b"ftypheix", b"ftypheim", b"ftyphevc", b"ftypmif1", b"ftypmsf1"})
 _NO_PICTURES = frozenset({"BUFR", "GRIB", "HDF5", "MPEG"})  # Pillow knows them by name and cannot read them
 
 
@@ -63,23 +68,47 @@ def read_rgb(path: Path) -> Pixels:
     first frame of several; turned upright by its orientation tag (EXIF), as viewers show it and as people
     label it.
     """
-    return _read_npy(path) if path.suffix.lower() == ".npy" else np.array(_read_image(path), np.uint8)
+    return (
+        _read_npy(path) if path.suffix.lower() == ".npy" else np.array(_as_rgb(_read_image(path)), np.uint8)
+    )
 
 
-def read_resized(path: Path, reading: PictureReading) -> Pixels:
-    """Read a picture at a model's size, uint8 [height, width, channels]; bilinear with antialiasing.
+@dataclass(frozen=True)
+class DecodedPicture:
+    """A decoded picture of a file, in RGB, and what of the file it leaves out.
 
-    A picture of one channel is grey (luma of ITU-R BT.601). Raises InputError as `read_rgb` does.
+    Attributes:
+        image: as `read_rgb` describes it.
+        has_more_frames: the file is an animation or has several pages, of which this is the first.
+        had_transparency: some of its pixels were not opaque.
     """
-    is_array = path.suffix.lower() == ".npy"
-    image = Image.fromarray(_read_npy(path)) if is_array else _read_image(path)
+
+    image: Image.Image
+    has_more_frames: bool = False
+    had_transparency: bool = False
+
+
+def decode(path: Path, data: bytes) -> DecodedPicture:
+    """Decode the content of a picture file (or .npy), named by `path`; InputError when it is not one."""
+    if path.suffix.lower() == ".npy":
+        return DecodedPicture(Image.fromarray(_read_npy(path, data)))
+    image = _read_image(path, data)
+    return DecodedPicture(_as_rgb(image), _has_more_frames(image.format, data), _has_transparency(image))
+
+
+def resized(path: Path, image: Image.Image, reading: PictureReading) -> Pixels:
+    """Bring a picture to a model's size, uint8 [height, width, channels]; bilinear with antialiasing.
+
+    A picture of one channel is grey (luma of ITU-R BT.601). `path` is of its file. Raises InputError if a
+    crop of a long and narrow picture would be too large.
+    """
     if reading.channels == 1:
         image = image.convert("L")
     if reading.mode == "stretch":
-        resized = image.resize((reading.width, reading.height), Image.Resampling.BILINEAR)
+        fitted = image.resize((reading.width, reading.height), Image.Resampling.BILINEAR)
     else:
-        resized = _padded(image, reading) if reading.mode == "pad" else _cropped(path, image, reading)
-    return np.asarray(resized, np.uint8).reshape(reading.height, reading.width, reading.channels)
+        fitted = _padded(image, reading) if reading.mode == "pad" else _cropped(path, image, reading)
+    return np.asarray(fitted, np.uint8).reshape(reading.height, reading.width, reading.channels)
 
 
 def _cropped(path: Path, image: Image.Image, reading: PictureReading) -> Image.Image:
@@ -116,6 +145,30 @@ def _padded(image: Image.Image, reading: PictureReading) -> Image.Image:
     return padded
 
 
+def _as_rgb(image: Image.Image) -> Image.Image:
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _has_transparency(image: Image.Image) -> bool:
+    """Return whether a pixel is not opaque; an alpha channel alone does not make it so."""
+    if not image.has_transparency_data:
+        return False
+    lowest, _ = image.convert("RGBA").getchannel("A").getextrema()
+    return isinstance(lowest, int | float) and lowest < 255
+
+
+def _has_more_frames(picture_format: str | None, data: bytes) -> bool:
+    """Return whether a file has several frames or pages.
+
+    Counted on a file of its own: to look for further frames may spoil the first one's decoder.
+    """
+    if picture_format not in _FORMATS_OF_FRAMES:
+        return False
+    with suppress(Exception), Image.open(io.BytesIO(data), formats=[picture_format]) as image:
+        return int(getattr(image, "n_frames", 1)) > 1
+    return True  # what follows the first frame is broken
+
+
 def looks_like_picture(path: Path) -> bool:
     """Whether a file is meant as a picture: by its name's ending, else by its first bytes.
 
@@ -128,8 +181,7 @@ def looks_like_picture(path: Path) -> bool:
             return False
     except OSError:
         return True
-    suffix = path.suffix.lower()
-    if suffix == ".npy" or Image.registered_extensions().get(suffix) in _picture_formats():
+    if has_picture_ending(path.name):
         return True
     try:
         with Image.open(path, formats=_picture_formats()):
@@ -140,16 +192,28 @@ def looks_like_picture(path: Path) -> bool:
         return False
 
 
+def has_picture_ending(name: str) -> bool:
+    """Return whether a file's name ends as that of a picture."""
+    return _is_picture_ending(os.path.splitext(name)[1].lower())  # noqa: PTH122  # of thousands in a row
+
+
+@cache
+def _is_picture_ending(ending: str) -> bool:
+    return ending == ".npy" or Image.registered_extensions().get(ending) in _picture_formats()
+
+
 @cache
 def _picture_formats() -> tuple[str, ...]:
     Image.init()
     return tuple(name for name in Image.ID if name not in _NO_PICTURES)
 
 
-def _read_image(path: Path) -> Image.Image:
+def _read_image(path: Path, data: bytes | None = None) -> Image.Image:
+    """Decode and turn a picture, in the mode of its file; `data` is the file's content if it is known."""
     formats = [name for name in _picture_formats() if name not in _NOT_READ]
     try:
-        with open_regular(path, MAX_FILE_BYTES) as file, Image.open(file, formats=formats) as image:
+        opened = open_regular(path, MAX_FILE_BYTES) if data is None else io.BytesIO(data)
+        with opened as file, Image.open(file, formats=formats) as image:
             _check_pixels(path, image.width, image.height)
             if image.mode in _SIXTEEN_BIT or (image.mode == "I" and image.format == "PNG"):
                 return _grey_of_16_bits(ImageOps.exif_transpose(image))
@@ -166,11 +230,11 @@ def _read_image(path: Path) -> Image.Image:
                     fix="save it with interleaved channels, or as PNG",
                 )
             raw_mode = _raw_mode(image)
-            upright = ImageOps.exif_transpose(image)
+            ImageOps.exif_transpose(image, in_place=True)  # without a copy
             if raw_mode in _LOW_BYTES:
                 with Image.open(file, formats=[image.format or ""]) as again:
-                    return _colour_of_16_bits(upright, again, raw_mode)
-            return upright.convert("RGB")
+                    return _colour_of_16_bits(image, again, raw_mode)
+            return image
     except InputError:
         raise
     except Image.DecompressionBombError as error:
@@ -178,10 +242,13 @@ def _read_image(path: Path) -> Image.Image:
     except MemoryError as error:
         raise InputError(f"{path} does not fit into memory", fix="use a smaller picture") from error
     except Exception as error:  # decoders of broken files raise nearly anything
+        is_heic = data is not None and data[4:12] in _HEIC_BRANDS
         raise InputError(
             f"{path} cannot be read as an image",
-            why=_reason(error),
-            fix="check that the file is whole and is a PNG, JPEG, TIFF or the like",
+            why="it is in HEIC" if is_heic else _reason(error),
+            fix="save it as JPEG"
+            if is_heic
+            else "check that the file is whole and is a PNG, JPEG, TIFF or the like",
         ) from error
 
 
@@ -218,10 +285,13 @@ def _colour_of_16_bits(high: Image.Image, again: ImageFile.ImageFile, raw_mode: 
     return Image.fromarray(_of_16_bits(values), high.mode).convert("RGB")
 
 
-def _read_npy(path: Path) -> Pixels:
+def _read_npy(path: Path, data: bytes | None = None) -> Pixels:
     try:
-        require_regular(path, MAX_FILE_BYTES)
-        stored = np.load(path, mmap_mode="r", allow_pickle=False)
+        if data is None:
+            require_regular(path, MAX_FILE_BYTES)
+            stored = np.load(path, mmap_mode="r", allow_pickle=False)
+        else:
+            stored = np.load(io.BytesIO(data), allow_pickle=False)
     except Exception as error:  # a header is parsed as Python is, which raises many kinds
         raise InputError(
             f"{path} cannot be read as an array",

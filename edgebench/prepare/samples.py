@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from edgebench.errors import InputError, UnsupportedError
 from edgebench.files import reason, require_distinct_arrays, require_regular
 from edgebench.prepare.cache import Cache, CachedFile, canonical_hash, obtain
-from edgebench.prepare.images import list_files
+from edgebench.prepare.image_lists import list_files
 from edgebench.records.model import FixedInput, Samples
 from edgebench.records.values import ImageSet, Scene
 

@@ -24,8 +24,9 @@ from edgebench.prepare import families as catalogue
 from edgebench.prepare.cache import Cache, canonical_hash, sha256_file
 from edgebench.prepare.families import MAX_FILE_BYTES
 from edgebench.prepare.formats import format_of, model_entry, not_read
+from edgebench.prepare.image_lists import rows_of_choice
 from edgebench.prepare.image_sets import load_calibration, shipped_images
-from edgebench.prepare.images import obtain_array
+from edgebench.prepare.images import ALL, ReadingOptions, obtain_array
 from edgebench.prepare.landcover import Pixels
 from edgebench.prepare.model_file import inspect_model, model_sha256
 from edgebench.prepare.pictures import as_image
@@ -43,7 +44,7 @@ from edgebench.records.model import (
     UserModel,
     state_of,
 )
-from edgebench.records.values import STRETCH, ImageSet, Resize, Scene
+from edgebench.records.values import ImageSet, Scene
 from edgebench.refusals import refusal
 
 DEFAULT_SIDE = 224
@@ -411,10 +412,13 @@ COUNT = 5
 
 
 def golden_of_images(images: ImageSet, what: str, cache: Cache) -> Samples:
-    """Some of a set's images, at equal distances over its order, so that classes differ."""
-    chosen = _evenly(images.n)
+    """Some of a set's images: of listed pictures some by class, the same ones however many of them are read.
+
+    Of other sets images at equal distances over its order, so that classes differ.
+    """
+    chosen = (images.listing and rows_of_choice(images.listing, COUNT)) or _evenly(images.n).tolist()
     pixels = np.load(images.path, mmap_mode="r")
-    key = canonical_hash({"images": images.sha256, "chosen": chosen.tolist()})
+    key = canonical_hash({"images": images.sha256, "chosen": chosen})
     return _stored_samples(
         cache, key, lambda: np.stack([pixels[at] for at in chosen]), f"{len(chosen)} {what}"
     )
@@ -535,13 +539,13 @@ def _record(data: bytes) -> TrainedRecord:
 
 
 def source_from_weights(
-    path: Path, cache: Cache, *, calibration: Path | None = None, resize: Resize = STRETCH
+    path: Path, cache: Cache, *, calibration: Path | None = None, options: ReadingOptions = ALL
 ) -> ModelSource:
     """Trained weights (.npz) as a model's source, with the classes of their record.
 
     Calibration images are those of `calibration` (a folder or CSV), else those of the training:
-    the list next to the weights, or the shipped ones; else None. `resize` is of pictures. InputError for
-    weights without their record, and for images that cannot be read.
+    the list next to the weights, or the shipped ones; else None. `options` are of these pictures. InputError
+    for weights without their record, and for images that cannot be read.
     """
     try:
         require_regular(path, MAX_FILE_BYTES)
@@ -566,7 +570,7 @@ def source_from_weights(
     if calibration is None and companion.is_file():
         calibration = companion
     if calibration is not None:
-        return replace(source, calibration=load_calibration(calibration, cache, resize=resize))
+        return replace(source, calibration=load_calibration(calibration, cache, options=options))
     noted = record.data.get("calibration", {})
     if noted.get("name") == SHIPPED_CALIBRATION:
         shipped = shipped_images(cache, "calibration")

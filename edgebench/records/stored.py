@@ -193,6 +193,9 @@ class ImagesRecord(_Record):
     """What was added to labels that are class numbers. Source: --label-offset."""
     reading: PictureReading | None = None
     """How picture files became its pixels; null for samples and for the shipped sets. Source: plan."""
+    unreadable: int = Field(default=0, ge=0)
+    """Pictures that could not be read and were left out (--skip-unreadable); the warnings name the first.
+    Source: plan."""
     task: Task = "classes"
     """What scores are: of classes; a reconstruction, whose mean squared error shows an anomaly; or one that
     is higher for an anomaly. Predictions of the latter two hold that one number. Source: plan."""

@@ -144,6 +144,27 @@ class PictureReading(Resize):
 
 
 @dataclass(frozen=True)
+class Listing:
+    """Pictures that a folder or list names, all of which or some a set has.
+
+    Attributes:
+        name: of the folder or list.
+        n: how many it names.
+        labels: their classes, as the listing numbers them; None: unlabelled.
+        digest: of names and labels, in hex; decides a choice together with the seed.
+        seed: of the choice.
+        places: of the set's pictures in the listing.
+    """
+
+    name: str
+    n: int
+    labels: tuple[int, ...] | None
+    digest: str
+    seed: int
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class ImageSet:
     """Labelled (or unlabelled) patches that accuracy is taken on.
 
@@ -172,6 +193,9 @@ class ImageSet:
     )
     label_offset: int = 0  # added to labels that are class numbers
     reading: PictureReading | None = None  # None: samples, or pixels that were not read from pictures
+    listing: Listing | None = None  # that it was read from; None: of no picture files
+    is_read: bool = True  # whether there are pixels at `path`; not of pictures that a dry run lists
+    unreadable: int = 0  # pictures that are left out because they cannot be read
 
     @property
     def units(self) -> int:

@@ -55,6 +55,7 @@ def reading(images: ImagesRecord) -> str:
         "grey" if by.channels == 1 else "",
         "turned upright by EXIF" if by.is_upright else "",
         f"Pillow {plain(by.pillow, 40)}",
+        f"{images.unreadable} more could not be read" if images.unreadable else "",
     )
     return f"Pictures: {'; '.join(filter(None, ways))}."
 

@@ -21,7 +21,7 @@ from edgebench.prepare.image_sets import (
     shipped_scene,
     shipped_scene_for,
 )
-from edgebench.prepare.images import cut, load_images, load_scene
+from edgebench.prepare.images import ALL, ReadingOptions, cut, load_image_sets, load_scene, picture_reading
 from edgebench.prepare.labelled_inputs import labelled_set
 from edgebench.prepare.labels import are_numbers, fitted, matched, read_labels
 from edgebench.prepare.landcover import CLASS_NAMES
@@ -47,16 +47,14 @@ from edgebench.records.target import Target
 from edgebench.records.values import (
     DEPTH_MULTIPLIERS,
     PRECISIONS,
-    STRETCH,
     ImageSet,
     Json,
     Progress,
-    Resize,
     Scene,
     Variant,
 )
 from edgebench.run.settings import RunConfig
-from edgebench.run.trials import ModelData, batches_of, default_precisions, resize_of
+from edgebench.run.trials import ModelData, batches_of, default_precisions
 
 _ONLY_FOUND = "mixed"  # a precision that a file may have and none is made at
 
@@ -111,7 +109,7 @@ def resolve_sources(
     calibration: Path | None = None,
     inputs: Path | None = None,
     label_offset: int | None = None,
-    resize: Resize = STRETCH,
+    options: ReadingOptions = ALL,
 ) -> tuple[Chosen, ...]:
     """What `--model` names, in order, each read and understood; the shipped family without any.
 
@@ -128,7 +126,7 @@ def resolve_sources(
         choice: what the user said of the files' inputs.
         calibration: images for post-training quantisation.
         inputs: samples for models that take no picture; None for random ones.
-        resize: of the calibration images.
+        options: treatment of the files of calibration images.
 
     Raises:
         UsageError: no such family or width, or a choice or calibration images that fit no model.
@@ -146,7 +144,7 @@ def resolve_sources(
             cache,
             progress,
             label_offset,
-            resize,
+            options,
         )
         for model in dict.fromkeys(models or (SHIPPED.name,))
     )
@@ -237,9 +235,9 @@ def with_golden(chosen: Chosen, cache: Cache, images: ImageSet | None, scene: Sc
         return chosen
     if source.inputs is not None:
         return replace(chosen, source=replace(source, golden=first_samples(source.inputs, GOLDEN, cache)))
-    if source.calibration is not None:
+    if source.calibration is not None and source.calibration.is_read:
         golden = golden_of_images(source.calibration, "calibration images", cache)
-    elif images is not None:
+    elif images is not None and images.is_read:
         golden = golden_of_images(images, f"images of {images.name}", cache)
     else:
         golden = golden_of_scene(scene or _shipped_scene(source, cache), *size_of(source), cache)
@@ -273,14 +271,14 @@ def _resolve(
     cache: Cache,
     progress: Progress,
     label_offset: int | None,
-    resize: Resize,
+    options: ReadingOptions,
 ) -> Chosen:
     path = Path(model)
     if _is_family(model):
-        return _family(model, widths, calibration, cache, resize)
+        return _family(model, widths, calibration, cache, options)
     progress(f"reading {path.name}")
     if path.suffix.lower() == ".npz":
-        source = source_from_weights(path, cache, calibration=calibration, resize=resize)
+        source = source_from_weights(path, cache, calibration=calibration, options=options)
         if names is not None and len(names) != len(source.class_names or ()):
             raise InputError(
                 f"the labels are {len(names)} and {path.name} has {len(source.class_names or ())} classes",
@@ -301,7 +299,7 @@ def _resolve(
     require_labels_fit(source)
     size = (known.picture.height, known.picture.width)
     channels = known.picture.channels
-    images = load_calibration(calibration, cache, size, resize, channels) if calibration else None
+    images = load_calibration(calibration, cache, size, options, channels) if calibration else None
     return Chosen(replace(source, calibration=images), (None,))
 
 
@@ -341,7 +339,7 @@ def _fed_zeros(model: UserModel, states: Sequence[str]) -> UserModel:
 
 
 def _family(
-    name: str, widths: Sequence[float], calibration: Path | None, cache: Cache, resize: Resize
+    name: str, widths: Sequence[float], calibration: Path | None, cache: Cache, options: ReadingOptions
 ) -> Chosen:
     family = catalogue.spec(name)
     if widths:
@@ -350,7 +348,7 @@ def _family(
         taken = DEPTH_MULTIPLIERS if name == SHIPPED.name else (family.default_width,)
     source = SHIPPED if name == SHIPPED.name else ModelSource(name=name)
     if calibration is not None and source is not SHIPPED:
-        source = replace(source, calibration=load_calibration(calibration, cache, resize=resize))
+        source = replace(source, calibration=load_calibration(calibration, cache, options=options))
     return Chosen(source, taken)
 
 
@@ -449,7 +447,9 @@ def notes_of(data: ModelData) -> tuple[str, ...]:
     )
 
 
-def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[ModelData, ...]:
+def gather(
+    chosen: Sequence[Chosen], config: RunConfig, cache: Cache, options: ReadingOptions = ALL
+) -> tuple[ModelData, ...]:
     """Scene, images and golden patches for each model; read or rendered once, then found in the cache.
 
     UsageError for a geometry that cannot be; InputError for pictures that cannot be read, are too small, or
@@ -466,10 +466,21 @@ def gather(chosen: Sequence[Chosen], config: RunConfig, cache: Cache) -> tuple[M
             why=next(filter(None, reasons), "no model of this run takes one"),
             fix="leave it out, or give labelled samples with --inputs",
         )
-    return tuple(_gathered(model, config, cache) for model in chosen)
+    readings = [
+        None
+        if config.images is None or model.source.inputs is not None or model.random
+        else picture_reading(size_of(model.source), options, channels_of(model.source))
+        for model in chosen
+    ]
+    wanted = list(dict.fromkeys(reading for reading in readings if reading is not None))
+    own = load_image_sets(config.images, cache, wanted, options) if config.images and wanted else {}
+    return tuple(
+        _gathered(model, config, cache, own[reading] if reading else None)
+        for model, reading in zip(chosen, readings, strict=True)
+    )
 
 
-def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
+def _gathered(chosen: Chosen, config: RunConfig, cache: Cache, own: ImageSet | None) -> ModelData:
     source = chosen.source
     if source.inputs is not None:
         reason = source.model.accuracy_reason if source.model and not source.labelled else ""
@@ -478,13 +489,13 @@ def _gathered(chosen: Chosen, config: RunConfig, cache: Cache) -> ModelData:
             refuse_overlap(source.calibration, source.labelled)
         return ModelData(with_golden(chosen, cache, None, None).source, scene, source.labelled, reason)
     scene = _scene(source, config, cache)
-    images, reason = _images(chosen, config, cache)
+    images, reason = _images(chosen, config, cache, own)
     scores = source.model.scores if source.model else None
     is_of_numbers = images is not None and images.labels and are_numbers(images.class_names)
     if is_of_numbers and config.images and scores and not source.class_names:
         source = replace(source, class_names=tuple(map(str, range(scores))))  # labels are class numbers
         chosen = replace(chosen, source=source)
-    if images is not None and source.calibration is not None and config.images is not None:
+    if images is not None and source.calibration is not None and own is not None:
         refuse_overlap(source.calibration, images)
     return ModelData(with_golden(chosen, cache, images, scene).source, scene, images, reason)
 
@@ -507,13 +518,15 @@ def _shipped_scene(source: ModelSource, cache: Cache) -> Scene:
     return grey_scene(scene, cache) if channels_of(source) == 1 else scene
 
 
-def _images(chosen: Chosen, config: RunConfig, cache: Cache) -> tuple[ImageSet | None, str]:
-    """Those of one model; None with the reason."""
+def _images(
+    chosen: Chosen, config: RunConfig, cache: Cache, own: ImageSet | None
+) -> tuple[ImageSet | None, str]:
+    """Those of one model, `own` where the user gave any; None with the reason."""
     source, size = chosen.source, size_of(chosen.source)
     if chosen.random:
         return None, RANDOM_REASON
-    if config.images is not None:
-        images = load_images(config.images, cache, size, resize_of(config), channels_of(source))
+    if own is not None:
+        images = own
         names = source.class_names or (CLASS_NAMES if source.kind == "family" else None)
         scores = source.model.scores if source.model else len(names or ())
         if scores is not None:

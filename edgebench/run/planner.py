@@ -10,12 +10,12 @@ from edgebench.contract import Backend
 from edgebench.errors import UnavailableError, UsageError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.image_sets import shipped_images, shipped_scene
-from edgebench.prepare.images import load_images, load_scene
+from edgebench.prepare.images import ReadingOptions, load_images, load_scene
 from edgebench.prepare.user_model import input_choice
 from edgebench.records.model import SHIPPED
 from edgebench.records.session import MeasurePlan
 from edgebench.records.target import Target
-from edgebench.records.values import ImageSet, Pictures, Progress, Scene, Variant
+from edgebench.records.values import ImageSet, Pictures, Progress, Report, Scene, Variant
 from edgebench.run.config import MIN_SESSIONS
 from edgebench.run.meters import require_meters_of_their_own
 from edgebench.run.model_choice import (
@@ -42,8 +42,8 @@ from edgebench.run.trials import (
     pace_of,
     passes_of,
     patches_of,
+    reading_options,
     require_patches_taken,
-    resize_of,
 )
 
 
@@ -88,10 +88,20 @@ def build(
     progress: Progress,
     declared: Sequence[DeclaredTarget] | None = None,
     contact: Callable[[Sequence[Target]], None] | None = None,
+    *,
+    list_only: bool = False,
+    report: Report = lambda name, done, total: None,
 ) -> Built:
     """The whole plan; reads the models, renders or reads scene and images once, then finds them cached.
 
-    `declared` as of `choose`. `contact` is called with the targets before any file is read.
+    Args:
+        config: the run's settings.
+        cache: of scenes, images and artifacts.
+        progress: told what is done.
+        declared: as of `choose`.
+        contact: called with the targets before any file is read.
+        list_only: pictures of the user's are listed and not read, as for a dry run.
+        report: told a set's name, and how many of how many of its pictures are read.
     """
     if config.decide and not config.profile:
         raise UsageError(
@@ -102,7 +112,7 @@ def build(
     backends, targets = choose(config, declared)
     require_meters_of_their_own(targets)
     require_patches_taken(config, backends.values())
-    resize_of(config)
+    options = reading_options(config, backends.values(), list_only=list_only, report=report)
     sharings = sharings_of(config, backends, targets)
     for target in targets:
         batches_of(backends[target.device], config.batch)  # before anything is read
@@ -111,7 +121,8 @@ def build(
     require_formats(config.model, [(backends[target.device], target.options) for target in measured])
     if contact is not None:
         contact(targets)
-    chosen = _chosen(config, {target.device: backends[target.device] for target in measured}, cache, progress)
+    measuring = {target.device: backends[target.device] for target in measured}
+    chosen = _chosen(config, measuring, cache, progress, options)
     require_batch_axes(chosen, config.batch)
     left_out: list[str] = []
     lacking: dict[str, UnavailableError] = {}
@@ -128,9 +139,9 @@ def build(
         raise next(iter(lacking.values()))
     targets = tuple(target for target in targets if target.name not in lacking)
     progress("scene and images")
-    model_pictures = gather(chosen, config, cache)
-    own_pictures = _own_pictures(config, backends, [t for t in targets if t not in measured], cache)
-    scene, images = _pictures(config, model_pictures, own_pictures.values(), cache)
+    model_pictures = gather(chosen, config, cache, options)
+    own_pictures = _own_pictures(config, backends, [t for t in targets if t not in measured], cache, options)
+    scene, images = _pictures(config, model_pictures, own_pictures.values(), cache, options)
     pictured = [note for data in model_pictures for note in notes_of(data)]
     sets = [images, *(data.images for data in model_pictures)]
     sets += [own.images for own in own_pictures.values()]
@@ -209,7 +220,11 @@ def _offered(
 
 
 def _chosen(
-    config: RunConfig, backends: Mapping[str, Backend], cache: Cache, progress: Progress
+    config: RunConfig,
+    backends: Mapping[str, Backend],
+    cache: Cache,
+    progress: Progress,
+    options: ReadingOptions,
 ) -> tuple[Chosen, ...]:
     """The models of the backends that measure any; what does not exist is said before anything is read."""
     if not backends:
@@ -234,18 +249,20 @@ def _chosen(
         ),
         calibration=config.calibration,
         inputs=config.inputs,
-        resize=resize_of(config),
+        options=options,
     )
 
 
 def _own_pictures(
-    config: RunConfig, backends: Mapping[str, Backend], targets: Sequence[Target], cache: Cache
+    config: RunConfig,
+    backends: Mapping[str, Backend],
+    targets: Sequence[Target],
+    cache: Cache,
+    options: ReadingOptions,
 ) -> dict[str, Pictures]:
     """By target, the pictures of those that bring their own; what the run names beats them."""
     scene = load_scene(config.scene, cache) if config.scene and targets else None
-    images = (
-        load_images(config.images, cache, resize=resize_of(config)) if config.images and targets else None
-    )
+    images = load_images(config.images, cache, options=options) if config.images and targets else None
     if scene is not None and images is not None:
         return {target.name: Pictures(scene, images) for target in targets}
     pictures = {target.name: backends[target.device].pictures(target.options, cache) for target in targets}
@@ -261,6 +278,7 @@ def _pictures(
     model_pictures: Sequence[ModelData],
     own_pictures: Iterable[Pictures],
     cache: Cache,
+    options: ReadingOptions,
 ) -> tuple[Scene, ImageSet | None]:
     """The run's scene and images: the first model's, else the first target's own, else the shipped ones."""
     # The first model's with both, else the first with a picture.
@@ -270,5 +288,5 @@ def _pictures(
         return candidates[0].scene, candidates[0].images
     scene = load_scene(config.scene, cache) if config.scene else shipped_scene(cache)
     if config.images:
-        return scene, load_images(config.images, cache, resize=resize_of(config))
+        return scene, load_images(config.images, cache, options=options)
     return scene, shipped_images(cache, "test")

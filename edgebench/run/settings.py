@@ -354,6 +354,10 @@ class RunConfig:
             "the device's, often all",
         ),
     ] = None
+    skip_unreadable: Annotated[
+        bool,
+        Setting(PICTURES, "Go on without pictures that cannot be read; the report counts them."),
+    ] = False
     inputs: Annotated[
         Path | None,
         Setting(

@@ -13,6 +13,7 @@ from edgebench.errors import UnsupportedError, UsageError
 from edgebench.prepare.cache import Cache, canonical_hash
 from edgebench.prepare.formats import refusal_of
 from edgebench.prepare.image_sets import subset
+from edgebench.prepare.images import ReadingOptions
 from edgebench.records.model import SHIPPED, ModelSource, PrepareRequest
 from edgebench.records.session import Pace, Share
 from edgebench.records.target import Target
@@ -22,6 +23,7 @@ from edgebench.records.values import (
     STRETCH,
     ImageSet,
     Json,
+    Report,
     Resize,
     Scene,
     Variant,
@@ -79,9 +81,31 @@ def passes_of(config: RunConfig, backend: Backend, scene: Scene) -> int:
     return max(backend.default_passes, patches or 1)
 
 
+def wanted_images(config: RunConfig, backend: Backend) -> int | None:
+    """Number of images that a device's accuracy is taken on; None: all."""
+    return backend.default_accuracy_images if config.accuracy_images is None else config.accuracy_images
+
+
+def reading_options(
+    config: RunConfig, backends: Collection[Backend], *, list_only: bool, report: Report
+) -> ReadingOptions:
+    """Reading of the user's pictures: those that any of the run's devices takes.
+
+    Raises UsageError as `resize_of` does.
+    """
+    return ReadingOptions(
+        counts=frozenset(wanted_images(config, backend) for backend in backends),
+        seed=config.seed,
+        resize=resize_of(config),
+        skip_unreadable=config.skip_unreadable,
+        list_only=list_only,
+        report=report,
+    )
+
+
 def images_of(config: RunConfig, backend: Backend, images: ImageSet | None, cache: Cache) -> ImageSet | None:
     """The images that a device's accuracy is taken on: all, or so many of each class as is its share."""
-    wanted = backend.default_accuracy_images if config.accuracy_images is None else config.accuracy_images
+    wanted = wanted_images(config, backend)
     if images is None or wanted is None:
         return images
     return subset(images, wanted, config.seed, cache)
@@ -116,9 +140,12 @@ def resize_of(config: RunConfig) -> Resize:
 
 def images_note(config: RunConfig, images: ImageSet | None) -> str:
     """What is to be known where fewer images are there than were asked for; "" where there are enough."""
-    if images is None or config.accuracy_images is None or config.accuracy_images <= images.units:
+    if images is None or config.accuracy_images is None:
         return ""
-    return f"--accuracy-images {config.accuracy_images}: {images.name} has {images.units}, and all are taken"
+    available = images.listing.n if images.listing else images.units
+    if config.accuracy_images <= available:
+        return ""
+    return f"--accuracy-images {config.accuracy_images}: {images.name} has {available}, and all are taken"
 
 
 # The batches that a run measures on a device: those that were asked for, else the device's own.

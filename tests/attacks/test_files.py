@@ -19,7 +19,8 @@ from edgebench.prepare import shipped
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.description import show
 from edgebench.prepare.families import read_weights
-from edgebench.prepare.images import list_files, load_images, load_scene
+from edgebench.prepare.image_lists import list_files
+from edgebench.prepare.images import load_images, load_scene
 from edgebench.prepare.labels import read_labels
 from edgebench.prepare.model_file import folder_files
 from edgebench.prepare.samples import read_inputs

@@ -9,7 +9,8 @@ from PIL import Image
 from edgebench.errors import InputError
 from edgebench.prepare import images as files
 from edgebench.prepare.cache import Cache
-from edgebench.prepare.images import list_files, load_images, load_scene
+from edgebench.prepare.image_lists import list_files
+from edgebench.prepare.images import load_images, load_scene
 
 
 def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -57,8 +58,13 @@ def test_a_list_that_cannot_be_used_says_where(tmp_path: Path, text: str, says: 
 
 def test_too_many_rows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(files, "MAX_IMAGES", 2)
-    with pytest.raises(InputError, match="at most 2"):
-        list_files(written(tmp_path, "path\n" + "1.png\n" * 5))
+    names = [f"{number}.png" for number in range(5)]
+    listed = written(tmp_path, "path\n" + "\n".join(names))
+    assert len(list_files(listed).files) == 5
+    with pytest.raises(InputError) as caught:
+        load_images(listed, Cache(tmp_path / "cache"))
+    assert "at most 2" in caught.value.why
+    assert "--accuracy-images" in caught.value.fix
 
 
 def test_what_it_names_is_read_and_what_is_missing_is_named(tmp_path: Path):

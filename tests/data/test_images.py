@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from edgebench.errors import InputError
-from edgebench.prepare import images
+from edgebench.prepare import image_reading
 from edgebench.prepare import images as files
 from edgebench.prepare import pictures as picture_reading
 from edgebench.prepare.cache import Cache
@@ -210,7 +210,7 @@ def test_the_same_images_are_read_once_and_changed_ones_again(tmp_path: Path, ca
     picture(tmp_path / "set" / "a.png")
     first = load_images(tmp_path / "set", cache)
     with monkeypatch.context() as patch:
-        patch.setattr(images, "read_resized", lambda *_: pytest.fail("read again"))
+        patch.setattr(image_reading, "read_regular", lambda *_: pytest.fail("opened again"))
         assert load_images(tmp_path / "set", cache) == first
     picture(tmp_path / "set" / "a.png", colour=(1, 1, 1))
     assert load_images(tmp_path / "set", cache).sha256 != first.sha256

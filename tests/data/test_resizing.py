@@ -13,8 +13,8 @@ from PIL import Image
 from edgebench.errors import InputError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.image_sets import load_calibration
-from edgebench.prepare.images import load_images
-from edgebench.prepare.pictures import read_resized, read_rgb
+from edgebench.prepare.images import ReadingOptions, load_images
+from edgebench.prepare.pictures import decode, read_rgb, resized
 from edgebench.records.values import STRETCH, PictureReading, Resize
 
 CROP = Resize("crop", 0.75)
@@ -24,6 +24,10 @@ PAD = Resize("pad")
 def stored(folder: Path, pixels: NDArray[np.uint8], name: str = "a.png") -> Path:
     Image.fromarray(pixels).save(folder / name)
     return folder / name
+
+
+def read_resized(path: Path, reading: PictureReading) -> NDArray[np.uint8]:
+    return resized(path, decode(path, path.read_bytes()).image, reading)
 
 
 def numbered(height: int, width: int) -> NDArray[np.uint8]:
@@ -101,11 +105,14 @@ def test_each_way_is_a_set_of_its_own(tmp_path: Path):
     folder.mkdir()
     pixels = np.random.default_rng(0).integers(0, 256, (8, 16, 3), np.uint8)
     stored(folder, pixels)
-    sets = {resize: load_images(folder, cache, 6, resize) for resize in (STRETCH, CROP, PAD)}
+    sets = {
+        resize: load_images(folder, cache, 6, ReadingOptions(resize=resize))
+        for resize in (STRETCH, CROP, PAD)
+    }
     assert len({images.sha256 for images in sets.values()}) == 3
     np.testing.assert_array_equal(np.load(sets[CROP].path)[0], pixels[1:7, 5:11])
     assert load_images(folder, cache, 6) == sets[STRETCH]
-    assert load_calibration(folder, cache, 6, CROP) == sets[CROP]
+    assert load_calibration(folder, cache, 6, ReadingOptions(resize=CROP)) == sets[CROP]
     assert sets[CROP].reading == PictureReading(
         "crop", 0.75, 6, 6, 3, filter="bilinear", is_antialiased=True, is_upright=True, pillow=PIL.__version__
     )

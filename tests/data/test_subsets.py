@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from edgebench.prepare.cache import Cache, sha256_file
-from edgebench.prepare.image_sets import stratified, subset
+from edgebench.prepare.image_lists import stratified
+from edgebench.prepare.image_sets import subset
 from edgebench.records.values import ImageSet
 
 LABELS = (0, 1, 1, 1, 1, 1, 2, 2, 2, 2)

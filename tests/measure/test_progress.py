@@ -69,6 +69,36 @@ def test_off_a_terminal_there_is_a_plain_line_a_session():
     assert not observer.moves(begins=True)
 
 
+def test_reading_pictures_is_told_every_ten_seconds_off_a_terminal():
+    observer = Watched(terminal=False)
+    for done in range(101):
+        observer.reads("my [set]", done, 100)
+        observer.now_s += 0.25
+    assert observer.text.splitlines() == [
+        "reading my [set]: 40 of 100 pictures, 0:15 left",
+        "reading my [set]: 80 of 100 pictures, 0:05 left",
+    ]
+    observer.reads("other", 1000, 5000)  # of a reading that goes on where it was interrupted
+    observer.now_s += 20
+    observer.reads("other", 2000, 5000)
+    assert observer.text.splitlines()[-1] == "reading other: 2000 of 5000 pictures, 1:00 left"
+
+
+def test_reading_pictures_is_a_bar_on_a_terminal_and_ends_with_it():
+    observer = Watched()
+    observer.reads("set", 0, 100)
+    observer.now_s += 5
+    observer.reads("set", 25, 100)
+    assert "reading set: 25 of 100 pictures, 0:15 left" in observer.text
+    drawn = len(observer.text)
+    observer.now_s += 0.1
+    observer.reads("set", 26, 100)
+    assert len(observer.text) == drawn
+    observer.reads("set", 100, 100)
+    observer.session_starts(*states(1))
+    assert observer.last_drawn()[0].endswith("session 1 of 45, time left unknown yet")
+
+
 def test_verbose_says_every_session_and_how_long_it_took():
     text = observe(terminal=False, verbose=True).text
     assert "  cpu 1: 0.432 s, in a session of 0:12" in text

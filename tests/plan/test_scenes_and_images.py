@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 
 from edgebench.errors import InputError, UsageError
+from edgebench.files import read_regular
+from edgebench.prepare import image_reading
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import InputChoice
 from edgebench.run.config import run_config
@@ -140,11 +142,11 @@ def test_what_is_to_be_known_of_the_pictures_is_noted_once(
         assert progress.count(f"note: {note}") == 1
 
 
-@pytest.mark.parametrize(("folder", "labels"), [(".", (0, 1, 2)), ("cat", None)])
+@pytest.mark.parametrize(("folder", "labels"), [(".", (0, 0, 1, 1, 2, 2)), ("cat", None)])
 def test_accuracy_on_some_images_of_the_users(
     user_models: Path, session_cache: Cache, scene: Path, tmp_path: Path, folder: str, labels
 ):
-    images = make_pictures(tmp_path / "test", seed=1)
+    images = make_pictures(tmp_path / "test", seed=1, each=8)
     settings = {
         "device": ("cpu",),
         "model": (str(user_models / "tower.tflite"),),
@@ -153,16 +155,66 @@ def test_accuracy_on_some_images_of_the_users(
         "no_meter": True,
     }
     whole = build(run_config(settings), session_cache, lambda _: None).plan
-    some = build(
-        run_config({**settings, "accuracy_images": 3 if labels else 2}), session_cache, lambda _: None
-    )
+    some = build(run_config({**settings, "accuracy_images": 6}), session_cache, lambda _: None)
     [trial], [of_all] = some.plan.trials, whole.trials
     tested = some.plan.images_of(trial)
     assert tested is not None and whole.images is not None
-    assert (tested.n, tested.labels) == (3 if labels else 2, labels)
+    assert (tested.n, tested.labels) == (6, labels)
     assert tested.name.startswith(f"{whole.images.name} (") and len(np.load(tested.path)) == tested.n
     # The artifact with its golden patches is the same; what accuracy is taken on is not.
     assert trial.inputs["artifact"] == of_all.inputs["artifact"] and trial.key != of_all.key
+
+
+def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the picture files that are opened from now on."""
+    names: list[str] = []
+
+    def noted(path: Path, most_bytes: int) -> bytes:
+        names.append(path.name)
+        return read_regular(path, most_bytes)
+
+    monkeypatch.setattr(image_reading, "read_regular", noted)
+    return names
+
+
+def test_each_picture_is_opened_once_for_all_models(user_models, tmp_path, scene, monkeypatch):
+    opened = opened_files(monkeypatch)
+    images = make_pictures(tmp_path / "test", 3)
+    settings = {"scene": scene, "patch": "40x20", "images": images / "cat"}
+    data = material(Cache(tmp_path / "cache"), "mobilenet_v1", user_models / "tower.tflite", **settings)
+    assert [np.load(model.images.path).shape[1] for model in data if model.images] == [224, SIDE]
+    assert sorted(opened) == ["0.png", "1.png", "2.png"]
+
+
+def test_a_dry_run_lists_pictures_and_opens_none(user_models, tmp_path, scene, monkeypatch):
+    cache, opened = Cache(tmp_path / "cache"), opened_files(monkeypatch)
+    tower = str(user_models / "tower.tflite")
+    settings = {"device": ("cpu",), "model": (tower,), "scene": scene, "no_meter": True}
+    pictures = {"images": make_pictures(tmp_path / "test", 3), "accuracy_images": 6}
+    config = run_config({**settings, **pictures, "calibration": make_pictures(tmp_path / "other", 4)})
+    listed = build(config, cache, lambda _: None, list_only=True).plan
+    assert opened == []
+    assert listed.images is not None
+    assert (listed.images.n, listed.images.labels) == (6, (0, 0, 1, 1, 2, 2))
+    assert len([note for note in listed.notes if "listed and not read" in note]) == 2
+    read = build(config, cache, lambda _: None).plan
+    assert len(opened) == 6 + 9
+    again = build(config, cache, lambda _: None, list_only=True).plan
+    assert [trial.key for trial in again.trials] == [trial.key for trial in read.trials]
+
+
+def test_pictures_that_cannot_be_read_are_left_out_and_counted(user_models, session_cache, tmp_path, scene):
+    images = make_pictures(tmp_path / "test", 3)
+    for name in ("cat/1.png", "eel/0.png"):
+        (images / name).write_bytes(b"no picture")
+    tower = str(user_models / "tower.tflite")
+    settings = {"device": ("cpu",), "model": (tower,), "scene": scene, "images": images, "no_meter": True}
+    with pytest.raises(InputError, match="2 of 9"):
+        build(run_config(settings), session_cache, lambda _: None)
+    plan = build(run_config({**settings, "skip_unreadable": True}), session_cache, lambda _: None).plan
+    assert plan.images is not None
+    assert (plan.images.n, plan.images.unreadable, plan.images.labels) == (7, 2, (0, 0, 1, 1, 1, 2, 2))
+    assert "test: 2 of 9 pictures cannot be read and are left out: cat/1.png, eel/0.png" in plan.notes
 
 
 def test_the_way_of_resizing_is_in_the_key_and_the_calibration_has_the_same(

@@ -214,6 +214,12 @@ def test_a_mark_stands_in_the_name_of_its_trial_alone() -> None:
     assert names == {plain.key: "0.25 int8", marked.key: "0.5 int8 on the CPU"}
 
 
+def test_pictures_that_could_not_be_read_are_counted_at_the_accuracy() -> None:
+    by = PictureReading("stretch", None, 96, 96, pillow="11.3.0")
+    images = ImagesRecord(name="set", sha256="ab" * 32, n=9, labelled=True, reading=by, unreadable=3)
+    assert words.reading(images).endswith("; 3 more could not be read.")
+
+
 @pytest.mark.parametrize(
     ("reading", "sentence"),
     [

@@ -45,6 +45,9 @@ BAR_WIDTH = 12
 REDRAW_S = 0.2
 """How long a bar stands still at least within one stage of a session."""
 
+LINE_S = 10.0
+"""Seconds from one line to the next of a long reading, where there is no terminal."""
+
 
 @dataclass(frozen=True)
 class RunState:
@@ -86,6 +89,9 @@ class Observer:
 
     def note(self, text: str) -> None:
         """One line about what is being done."""
+
+    def reads(self, name: str, done: int, total: int) -> None:
+        """So many pictures of a set are read, the last time with all of them."""
 
     def session_starts(self, run: RunState, session: SessionState) -> None:
         """A session begins on a host."""
@@ -129,11 +135,35 @@ class StderrObserver(Observer):
         self._run: TaskID | None = None
         self._hosts: dict[str, TaskID] = {}
         self._drawn_s = 0.0
+        self._reading: tuple[int, float] | None = None
 
     def note(self, text: str) -> None:
         """One line, above the bars where there are any."""
         with self._lock:
             self._console.print(_shown(text), highlight=False, style="dim")
+
+    def reads(self, name: str, done: int, total: int) -> None:
+        """A bar, or a plain line from time to time, with the time left at the rate so far."""
+        with self._lock:
+            now_s = self._clock()
+            if self._reading is None:
+                self._reading, self._drawn_s = (done, now_s), now_s
+            if done == total:
+                self._reading = None
+                self._stop_bars()
+                return
+            first, start_s = self._reading
+            if done == first or now_s - self._drawn_s < (REDRAW_S if self._console.is_terminal else LINE_S):
+                return
+            left_s = (now_s - start_s) * (total - done) / (done - first)
+            text = f"reading {name}: {done} of {total} pictures, {clock_text(left_s)} left"
+            self._drawn_s = now_s
+            if not self._console.is_terminal:
+                self._console.print(_shown(text), highlight=False, soft_wrap=True)
+                return
+            bars, bar = self._started_bars()
+            bars.update(bar, completed=done / total, description=_shown(text))
+            bars.refresh()
 
     def session_starts(self, run: RunState, session: SessionState) -> None:
         """A plain line, or the bars with what runs now."""
@@ -177,12 +207,16 @@ class StderrObserver(Observer):
     def close(self) -> None:
         """Take the bars away."""
         with self._lock:
-            if self._bars is not None:
-                self._bars.stop()
-                self._bars = self._run = None
-                self._hosts.clear()
+            self._stop_bars()
 
-    def _draw(self, run: RunState, sessions: Sequence[SessionState]) -> None:
+    def _stop_bars(self) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = self._run = None
+            self._hosts.clear()
+
+    def _started_bars(self) -> tuple[Progress, TaskID]:
+        """The bars, and the uppermost of them."""
         if self._bars is None:
             self._bars = Progress(
                 BarColumn(bar_width=BAR_WIDTH),
@@ -194,14 +228,18 @@ class StderrObserver(Observer):
             self._run = self._bars.add_task("", total=1.0)
             self._bars.start()
         assert self._run is not None
+        return self._bars, self._run
+
+    def _draw(self, run: RunState, sessions: Sequence[SessionState]) -> None:
+        bars, bar = self._started_bars()
         text = f"{_count(run)}, {_left(run)}"
-        self._bars.update(self._run, completed=run.share, description=_shown(text))
+        bars.update(bar, completed=run.share, description=_shown(text))
         for session in sessions:
             if session.host not in self._hosts:
-                self._hosts[session.host] = self._bars.add_task("", total=1.0)
+                self._hosts[session.host] = bars.add_task("", total=1.0)
             text = _shown(self._line(session))
-            self._bars.update(self._hosts[session.host], completed=session.share, description=text)
-        self._bars.refresh()
+            bars.update(self._hosts[session.host], completed=session.share, description=text)
+        bars.refresh()
         self._drawn_s = self._clock()
 
     def _line(self, session: SessionState) -> str:
