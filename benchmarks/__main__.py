@@ -26,6 +26,7 @@ from benchmarks import (
     many_trials,
     meter_cost,
     over_ssh,
+    picture_reading,
     power,
     preparing,
     records,
@@ -65,6 +66,7 @@ SECTIONS = {
     "ssh": over_ssh,
     "fleets": fleets,
     "preparing": preparing,
+    "pictures": picture_reading,
 }
 
 
