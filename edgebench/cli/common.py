@@ -475,6 +475,19 @@ def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
     return load_profiles(names)
 
 
+def judged_by(
+    profile: Sequence[str] | None,
+    board: Sequence[str] | None,
+    declared_power: Sequence[str] | None,
+    declared: Sequence[str] | None,
+) -> tuple[str, ...]:
+    """Options by which a result is judged, for the commands that a report or an answer shows."""
+    given = {"profile": profile, "board": board, "declared-power": declared_power, "declared": declared}
+    return tuple(
+        word for name, values in given.items() for value in values or () for word in (f"--{name}", value)
+    )
+
+
 def require_alone(results: str | None, output_dir: Path | None, *declared: Sequence[str] | None) -> None:
     """UsageError where --reference is given what belongs to a result: they are never judged together."""
     if results is not None or output_dir is not None or any(declared):

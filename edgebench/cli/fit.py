@@ -18,6 +18,7 @@ from edgebench.cli.common import (
     ReferenceOption,
     ResultsArgument,
     StrictOption,
+    judged_by,
     print_either,
     read_profiles,
     require_alone,
@@ -78,11 +79,7 @@ def fit(
             why="the result was run without a profile and none was given",
             fix="add --profile P; `edgebench profiles list` names them",
         )
-    given = {"profile": profile, "board": board, "declared-power": declared_power, "declared": declared}
-    options = [
-        word for name, values in given.items() for value in values or () for word in (f"--{name}", value)
-    ]
-    judged = replace(judged, options=tuple(options))
+    judged = replace(judged, options=judged_by(profile, board, declared_power, declared))
     raise typer.Exit(show_judged(judged, strict=strict, json_=json_, details=details, axes=axes))
 
 

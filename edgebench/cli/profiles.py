@@ -129,10 +129,17 @@ def new(
     Example: edgebench profiles new sky --cycle '1 d' --images 320 --limit mass_g='150 g'
     """
     from edgebench.files import require_file_name, write_output
+    from edgebench.judge.profile import shipped_profiles
     from edgebench.judge.profile_file import limit_of, profile_text
+    from edgebench.suggest import short
 
     path = output or Path(f"{name}.toml")
     require_file_name(path, "-o")
+    if name in {profile.name for profile in shipped_profiles()}:
+        raise UsageError(
+            f"a profile that comes with EdgeBench is called {short(name)}",
+            fix=f"choose another name, such as my-{name}; --extends {name} copies its requirements",
+        )
     if path.exists() and not force:
         raise UsageError(f"{path} is there already", fix="name another by -o, or add --force to replace it")
     schedule: dict[str, str | int | None] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from edgebench.cli.common import (
     ProfileOption,
     ReferenceOption,
     echo_path,
+    judged_by,
     read_profiles,
     require_alone,
     results_folder,
@@ -102,6 +104,9 @@ def report(
     judged = judge_folder(
         folder, read_profiles(profile) if profile else None, declared_power or (), board or (), declared or ()
     )
+    # A report is passed on: an absolute path would name the machine's folders.
+    named = [Path(entry).name if Path(entry).is_absolute() else entry for entry in profile or ()]
+    judged = replace(judged, options=judged_by(named, board, declared_power, declared))
     say_each("note", judged.notes)
     if not any(was_measured(summary) for summary in judged.summaries):
         say(

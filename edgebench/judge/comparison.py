@@ -597,11 +597,13 @@ class _Ways:
             # One file that gave both and agrees throughout: nothing is left to chance then.
             files = [side.trial.artifact_sha256 for side in (self.a, self.b)]
             is_same_file = files[0] is not None and files[0] == files[1]
-            if is_same_file and np.array_equal(mine.predicted, theirs.predicted):
+            has_same_labels = np.array_equal(mine.label, theirs.label)
+            if is_same_file and has_same_labels and np.array_equal(mine.predicted, theirs.predicted):
                 note = "the same file predicts the same of each image"
                 return replace(counted, word="same", difference=0.0, low=0.0, high=0.0, note=note)
             right, wrong = drop.only_fp32_right, drop.only_this_right
             note = f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{overlap}"
+            note += "" if has_same_labels else "; the labels of the images differ"
             tested = (drop.points, drop.low, drop.high), mcnemar(wrong, right)
             return self.by_points(replace(counted, test="McNemar", note=note), *tested)
         if sorted(of_a.class_names) != sorted(of_b.class_names):

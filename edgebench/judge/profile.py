@@ -90,7 +90,8 @@ def _written(reference: str, by: Document | None) -> Document:
         path = path.with_name(f"{path.name}.toml")
     elif is_name and not os.path.exists(path):  # noqa: PTH110
         what = f"profile {by.where} extends {short(reference)}, which is none" if by else ""
-        known = f"{choose(reference, _shipped_files())}, or a TOML file of your own"
+        own = [file.stem for file in sorted(path.parent.glob("*.toml"))]
+        known = f"{choose(reference, [*_shipped_files(), *own])}, or a TOML file of your own"
         raise UsageError(what or f"there is no profile {short(reference)}", fix=known)
     fix = f"correct `extends` in {by.where}" if by else "name a profile, or another TOML file"
     return _with_times(read_toml(path, "profile", fix=fix), os.path.normpath(path), path.parent)

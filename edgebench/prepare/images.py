@@ -180,6 +180,7 @@ def _unreadable_error(listed: Listed, faults: Mapping[int, tuple[str, str, str]]
     """One error of all files that cannot be read."""
     if len(faults) == 1:
         [(row, (what, why, fix))] = faults.items()
+        fix += ", or go on without it (--skip-unreadable)"
         return InputError(f"{listed.files[row]}{what}", why=why, fix=fix)
     reasons = [
         f"{listed.names[row]}{what}" + (f" ({why})" if why else "") for row, (what, why, _) in faults.items()

@@ -161,6 +161,8 @@ def require_labels_fit(source: ModelSource) -> None:
     fix = "give --labels a file with one name a line, as many as the model has scores"
     if len(names) == scores - 1:
         fix = "add --label-offset 1 if its first score is of a background class that the file lacks"
+    if len(names) == scores + 1 and names[0] == "class 0":
+        fix = "number the classes from 0: the numbers of the label file begin at 1"
     raise InputError(
         f"the labels are {len(names)} and {source.name} has {scores} scores",
         why="the first line names the first score, and so on",

@@ -199,8 +199,11 @@ def _figure(flag: str, text: str, figure: str, model: type[Figure], unit: str) -
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        refused = refusal(error, document, model)
-        raise UsageError(f"{flag} {short(text)}: {refused.sentence()}", fix=_FORMS[flag]) from error
+        if not document["source"] and error.error_count() == 1:
+            why = "it does not say where the figure is from"
+        else:
+            why = refusal(error, document, model).sentence()
+        raise UsageError(f"{flag} {short(text)}: {why}", fix=_FORMS[flag]) from error
 
 
 # Boards on the command line for results that are there already, `[TARGET=]NAME`, and whose they are.

@@ -419,6 +419,12 @@ def _inputs(
             if images and images.labels_by
             else {}
         ),
+        # The names of a user's model may come from a label file that no artifact depends on.
+        **(
+            {"classes": list(request.source.class_names)}
+            if images and request.source.is_users and request.source.class_names
+            else {}
+        ),
         **(
             {"resize": [images.reading.mode, images.reading.crop_share]}
             if images and images.reading and images.reading.mode != "stretch"

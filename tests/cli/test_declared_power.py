@@ -106,7 +106,7 @@ def test_it_is_marked_declared_wherever_it_stands(stored, tmp_path):
     ("text", "what"),
     [
         ("plane=4:maximum:label", "there is no target 'plane'"),
-        ("4:maximum", "source: ''"),
+        ("4:maximum", "does not say where the figure is from"),
         ("2kW:maximum:label", "is not a number"),
         ("nan:maximum:label", "not at most"),
     ],

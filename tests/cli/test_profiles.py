@@ -50,6 +50,20 @@ def test_new_writes_nothing_that_is_no_profile(here: Path) -> None:
     assert list(here.iterdir()) == []
 
 
+def test_new_takes_no_name_of_a_shipped_profile(here: Path) -> None:
+    with pytest.raises(UsageError, match="comes with EdgeBench") as caught:
+        _call("new", "disco-realtime", "--limit", "mass_g=1 g")
+    assert "my-disco-realtime" in caught.value.fix
+    assert not list(here.iterdir())
+
+
+def test_a_mistyped_name_of_an_own_profile_is_recognised(here: Path) -> None:
+    _call("new", "polar-fire", "--limit", "mass_g=150 g")
+    with pytest.raises(UsageError) as caught:
+        load_profile("polar-fir")
+    assert "did you mean 'polar-fire'?" in caught.value.fix
+
+
 def test_new_without_a_requirement_writes_a_template_whose_limits_are_examples(here: Path) -> None:
     code, _, error = _call("new", "sky")
     assert code == 0 and "its limits are examples" in error

@@ -64,7 +64,7 @@ def test_an_image_without_a_label_does_not_count_and_one_without_a_prediction_is
         ([-1, -1], [0, 1], ABC, ABC, "not labelled"),
         ([0, 1], [0, 1], (), ABC, "not labelled"),
         ([0, 1], [0, 1], ("a", "z"), ABC, "the images' classes (a, z) are not the artifact's (a, b, c)"),
-        ([0, 1], [0, 1], ABC, (), "nobody named the model"),
+        ([0, 1], [0, 1], ABC, (), "the model's classes have no names"),
         ([0, 3], [0, 1], ABC, ABC, "a label lies outside its 3 classes"),
         ([0, 1], [0, 9], ABC, ABC, "a prediction lies outside its 3 classes"),
         ([0, 1], [0, -7], ABC, ABC, "a prediction lies outside"),

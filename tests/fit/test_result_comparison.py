@@ -298,6 +298,22 @@ def test_one_file_that_predicts_the_same_is_as_accurate_however_few_the_images(m
     assert other.reason == "12 images are too few to tell"
 
 
+def test_one_file_with_other_labels_is_not_as_accurate_because_it_predicts_the_same(made: Made) -> None:
+    a, b = (
+        made(f"labels-{spread}", images=60, sessions=3, variants=(FP32,), session_spread=spread)
+        for spread in (0.01, 0.02)
+    )
+    document = json.loads((b.path / "experiment.json").read_text(encoding="utf-8"))
+    for trial in document["trials"]:
+        first, second, *rest = trial["class_names"]
+        trial["class_names"] = [second, first, *rest]
+    write_record(b.path / "experiment.json", document)
+    item = accuracy(a, load(b.path))
+    assert item.a and item.b is not None and item.b < item.a
+    assert (item.word, item.test) == ("worse", "McNemar")
+    assert item.note.endswith("; the labels of the images differ")
+
+
 def test_other_images_are_two_shares_and_other_classes_are_none(pictured: StoredResults, made: Made) -> None:
     other = made("other-images", images=300, sessions=3, variants=(FP32,), seed=8)
     path = other.path / "experiment.json"
