@@ -129,7 +129,7 @@ def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -
         streams.write_bytes(form_of(file, form).write(judged))
     else:
         decisions = answers(judged.summaries, judged.profiles, judged.verdicts).decisions
-        for answer in front(judged, decisions).answers[:2]:
+        for answer in front(judged, decisions).answers:
             say(f"{answer.title}: {answer.text()}")
         echo_path(export(judged, file, form))
         if form_of(file, form) is FORMS["pdf"] and runs_as_root():
