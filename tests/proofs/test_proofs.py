@@ -1,10 +1,12 @@
 """The claims at the small size, and that each proof would catch a method that is wrong."""
 
+import io
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from edgebench.judge import estimates
 from edgebench.judge import power as power_summary
@@ -34,6 +36,7 @@ from proofs import (
 )
 from proofs.__main__ import PROOFS
 from proofs.power_loads import Bursts
+from proofs.show import table
 from proofs.topic import Size
 from proofs.worlds import Passes, World, pool_of
 
@@ -48,6 +51,17 @@ def test_what_is_claimed_is_kept(name, proved):
     assert [row for row in topic.rows if row.met is False] == []
     assert any(row.met for row in topic.rows)
     assert topic.claim in STATISTICS.read_text()
+
+
+# Beside the claims, so that one process simulates the topics once for both.
+@pytest.mark.slow
+def test_a_table_on_the_terminal_keeps_to_80_columns(proved):
+    out = io.StringIO()
+    for name in PROOFS:
+        Console(file=out, width=80).print(table(proved(name)))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if "…" in line]
 
 
 def test_a_simulated_experiment_is_its_sessions_medians():

@@ -1,11 +1,8 @@
-import io
-
 import pytest
-from rich.console import Console
 
 from edgebench.errors import UsageError
 from proofs import __main__ as command
-from proofs.show import BEGIN, END, markdown, put, renewed, table
+from proofs.show import BEGIN, END, markdown, put, renewed
 from proofs.topic import FULL, Row, Topic
 
 ROWS = (Row(("first", "95.0"), True), Row(("second", "12.3"), False), Row(("third", "4.0"), None))
@@ -16,16 +13,6 @@ def test_the_last_column_says_what_is_kept():
     assert [row.word for row in ROWS] == ["met", "MISSED", ""]
     assert not TOPIC.met
     assert Topic("toy", "A toy", "It holds.", ("case", "share"), (ROWS[0], ROWS[2])).met
-
-
-@pytest.mark.slow
-def test_a_table_on_the_terminal_keeps_to_80_columns(proved):
-    out = io.StringIO()
-    for name in command.PROOFS:
-        Console(file=out, width=80).print(table(proved(name)))
-    lines = out.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert not [line for line in lines if "…" in line]
 
 
 def test_markdown_has_a_line_a_case():
