@@ -503,7 +503,7 @@ class CortexMBackend(PreparedByChain, Backend):
             device.close()
 
     def stage_seconds(self, target: Target, plan: MeasurePlan) -> Mapping[SessionStage, tuple[float, float]]:
-        """By the baud, and by the shortest and the longest windows."""
+        """State durations by the baud, and by the shortest and the longest windows."""
         load = load_s(target, plan)
         if CortexMOptions.model_validate(dict(target.options)).is_in_qemu:
             return window_stages_s(plan, IN_QEMU, load, QEMU_INFERENCE_S)

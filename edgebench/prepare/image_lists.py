@@ -1,4 +1,4 @@
-"""Which files a set of images is: a folder a class, a plain folder, or a list of paths and labels."""
+"""Listing of image files: a folder per class, a plain folder, or a list of paths and labels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Listed:
 
 
 def list_files(path: Path) -> Listed:
-    """What a folder or a CSV file names; InputError when it names nothing, or an empty class.
+    """List the files that a folder or a list names; InputError when it names nothing, or an empty class.
 
     A folder holds a folder a class (classes in the order of their names) or pictures alone (unlabelled).
     Hidden files are ignored; files without a picture, and pictures next to the class folders, are
@@ -112,7 +112,7 @@ def _from_folder(folder: Path) -> Listed:
 
 
 def _kind_of(path: Path) -> str:
-    """What something is that is neither a folder nor a regular file."""
+    """Describe a path that is neither a folder nor a regular file."""
     try:
         require_regular(path)
     except OSError as error:
@@ -314,7 +314,7 @@ def stratified(labels: Sequence[int], n: int, seed: int, salt: str = "") -> list
 
 
 def evenly(n: int, most: int) -> list[int]:
-    """At most so many places of `n`, at equal distances from the first to the last."""
+    """Places at equal distances from the first to the last of `n`, at most a given number."""
     return (
         list(range(n)) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(int)).tolist()
     )

@@ -197,7 +197,7 @@ def _not_read(name: str) -> str:
 
 
 def _notes(name: str, listed: Listed, read: ReadPictures) -> Iterator[str]:
-    """What a user should know of the pictures of a set, a line for each kind."""
+    """Notes on the pictures of a set, one line for each kind."""
     labels: defaultdict[str, set[int]] = defaultdict(set)
     rows = [row for row in range(len(listed.files)) if row not in read.unreadable]
     if listed.labels is not None:

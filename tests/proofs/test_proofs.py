@@ -53,7 +53,7 @@ def test_what_is_claimed_is_kept(name, proved):
     assert topic.claim in STATISTICS.read_text()
 
 
-# Beside the claims, so that one process simulates the topics once for both.
+# Next to the claims, so that one process simulates the topics once for both.
 @pytest.mark.slow
 def test_a_table_on_the_terminal_keeps_to_80_columns(proved):
     out = io.StringIO()

@@ -1,1 +1,1 @@
-"""What runs on the board."""
+"""Code that runs on the board."""
