@@ -1,4 +1,4 @@
-"""Figures of a trial under a mission's schedule: duty cycle, backlog, age of results, energy per cycle (pure).
+"""Figures of a trial under a mission's schedule: duty cycle, backlog, age of results, energy per cycle.
 
 The latencies that were measured are played over many cycles of the schedule, each session's by themselves
 (`stats.mission_cycles`), and every outcome has its interval over sessions, as all figures of a trial have.
