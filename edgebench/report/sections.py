@@ -81,9 +81,7 @@ def details(
 def _trials(judged: Judged, trials: Trials) -> Section:
     """One row per trial with what the matrix above it lacks."""
     summaries = judged.summaries
-    commonest = []
-    for summary in summaries:
-        commonest.append(_commonest(summary.accuracy))
+    commonest = [_commonest(summary.accuracy) for summary in summaries]
     table = tables.metric_table("trials", summaries, "", ("Commonest confusion", commonest))
     blocks: list[Block] = [table] if len(table.columns) > 1 else []
     of_pages = [*_latency(summaries, trials).blocks, *_accuracy(judged, trials).blocks]
