@@ -13,7 +13,7 @@ import numpy as np
 
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.power import reasons_by_probe, recorded_name
-from edgebench.judge.trial_summary import Accuracy, Minute, Paced, Sustained, omission
+from edgebench.judge.trial_summary import Minute, Paced, Sustained, omission
 from edgebench.link.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name
 from edgebench.records.stored import SessionRecord
@@ -21,6 +21,7 @@ from edgebench.records.target import BOARD_FIGURES, Target
 from edgebench.results.rows import Rows
 from edgebench.stats import percentiles as deadlines
 from edgebench.stats.clock import falls_short
+from edgebench.stats.compare import wilson
 from edgebench.stats.intervals import MIN_SESSIONS, outliers, session_medians, widening
 from edgebench.stats.percentiles import minute_medians
 from edgebench.stats.power import IdleDrift
@@ -364,7 +365,7 @@ def cautions(
     records: Sequence[SessionRecord],
     steady: SteadyPasses,
     observed: Sequence[Observed] = (),
-    accuracy: Accuracy | None = None,
+    right: tuple[int, int, int] | None = None,
     board_doubts: Mapping[str, str] | None = None,
     workers: int = 1,
     idle_drifts: Sequence[IdleDrift] = (),
@@ -375,7 +376,7 @@ def cautions(
         records: all its sessions, failed ones too.
         steady: the steady passes of its finished sessions.
         observed: what telemetry saw in its finished sessions.
-        accuracy: of its artifact; None where it is missing.
+        right: images that its artifact predicted right, labelled images and classes; None without labels.
         board_doubts: by figure, why it may be another machine's (`edgebench.judge.cautions`).
         workers: how many shared the device; `steady` has the passes of a lone one.
         idle_drifts: of the primary rail, of the finished sessions that were sampled idle twice.
@@ -403,7 +404,7 @@ def cautions(
         *_counted(
             Flag.DEADLINES_MISSED, deadlines.misses(late_s), len(late_s), ratio=max(late_s, default=0.0)
         ),
-        *_chance_cautions(accuracy),
+        *_chance_cautions(right),
         *_counted(Flag.STAMPS_SHORT, len(short), len(ok), ratio=min(short, default=0.0)),
         *_counted(
             Flag.GOLDEN_MISMATCH, sum(record.status == "golden_mismatch" for record in records), len(records)
@@ -561,11 +562,13 @@ def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
     return warnings
 
 
-def _chance_cautions(accuracy: Accuracy | None) -> list[Caution]:
+def _chance_cautions(right: tuple[int, int, int] | None) -> list[Caution]:
     """Whether a model that guesses could have been as often right, or would have been more often."""
-    classes = 0 if accuracy is None else len(accuracy.class_names)
-    if accuracy is None or classes < 2 or accuracy.low > 1 / classes:
+    k, n, classes = right or (0, 0, 0)
+    if classes < 2:
         return []
-    what = f"1 of {classes} classes"
-    flag = Flag.BELOW_CHANCE if accuracy.high < 1 / classes else Flag.CHANCE
-    return [Caution(flag, count=accuracy.k, of=accuracy.n, ratio=1 / classes, what=what)]
+    low, high = wilson(k, n)
+    if low > 1 / classes:
+        return []
+    flag = Flag.BELOW_CHANCE if high < 1 / classes else Flag.CHANCE
+    return [Caution(flag, count=k, of=n, ratio=1 / classes, what=f"1 of {classes} classes")]

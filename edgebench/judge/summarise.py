@@ -317,7 +317,7 @@ class _Part:
                 self.records,
                 steady,
                 observed,
-                accuracy,
+                accuracy and (accuracy.k, accuracy.n, len(accuracy.class_names)),
                 doubts,
                 len(self.workers),
                 power.idle_drifts if power else (),

@@ -3,9 +3,7 @@ from dataclasses import replace
 import pytest
 
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.trial_summary import Accuracy
 from edgebench.records.stored import Failure, GoldenCheck, SessionRecord
-from edgebench.stats.compare import wilson
 from edgebench.stats.power import IdleDrift
 from tests.fit.summaries import sentences
 
@@ -97,9 +95,7 @@ def test_each_doubt_is_said(records, steady, expected):
     ],
 )
 def test_accuracy_that_guessing_reaches_is_a_warning(k, classes, sentence):
-    low, high = wilson(k, 120)
-    accuracy = Accuracy(k, 120, low, high, class_names=tuple("abcde"[:classes]))
-    texts = sentences(THREE, CALM, accuracy=accuracy)
+    texts = sentences(THREE, CALM, right=(k, 120, classes))
     assert len(texts) == (sentence is not None)
     if sentence is not None:
         guessing = f"guessing 1 of {classes} classes gives {1 / classes:.1%}"

@@ -1,0 +1,1 @@
+"""Trials, their estimates and the metrics that declare them."""

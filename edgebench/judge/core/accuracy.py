@@ -1,0 +1,252 @@
+"""Accuracy and agreement from predictions of the very artifact that was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.judge.core.trial import Confusion, Estimate
+from edgebench.results.load import StoredResults
+from edgebench.results.rows import Rows
+from edgebench.stats.auc import Floats
+from edgebench.stats.compare import paired_difference, wilson
+
+MAX_CONFUSION = 200
+"""Classes up to which the confusion matrix is kept."""
+
+COMMONEST = 10
+"""Number of commonest confusions that are kept."""
+
+POINTS = 100.0
+"""Points in a share of one: a point is a hundredth of the images."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions of one set by one trial, ordered by image.
+
+    Attributes:
+        index: number of the image, int64 [n], each once.
+        label: its class of the artifact, int64 [n]; -1 where unknown.
+        predicted: predicted class, int64 [n]; -1 where the scores were no numbers.
+        reason: cause of labels that cannot be used; empty where they can.
+    """
+
+    index: NDArray[np.int64]
+    label: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    reason: str = ""
+
+
+def predictions_of(
+    rows: Rows,
+    set_name: str,
+    sessions: Sequence[int],
+    labelled_as: Sequence[str],
+    classes: Sequence[str],
+) -> Predictions | None:
+    """Predictions of a set by the last finished session that has any; None without.
+
+    Args:
+        rows: a trial's rows of `predictions` (see store.records.PREDICTION_COLUMNS).
+        set_name: `scene` or `images`.
+        sessions: numbers of the finished sessions.
+        labelled_as: the class names that labels index; empty where there are no labels.
+        classes: the artifact's class names, which predictions index.
+    """
+    last = _last_of(rows, set_name, sessions)
+    if last is None:
+        return None
+    index, label, predicted = (last.whole(name) for name in ("index", "label", "predicted"))
+    if reason := _labels_reason(label, predicted, labelled_as, classes):
+        return Predictions(index, np.full(len(label), -1, np.int64), predicted, reason)
+    return Predictions(index, _translated(label, labelled_as, classes), predicted)
+
+
+def _translated(
+    label: NDArray[np.int64], labelled_as: Sequence[str], classes: Sequence[str]
+) -> NDArray[np.int64]:
+    """Labels as classes of the artifact; -1 stays -1."""
+    places = {name: place for place, name in enumerate(classes)}
+    return np.array([*(places[name] for name in labelled_as), -1], dtype=np.int64)[label]
+
+
+def _last_of(rows: Rows, set_name: str, sessions: Sequence[int]) -> Rows | None:
+    """Rows of a set in the last session that has any, one per image and in their order."""
+    session = rows.whole("session")
+    mine = rows.equal("set", set_name) & np.isin(session, sessions)
+    if not mine.any():
+        return None
+    last = rows.take(mine & (session == session[mine].max()))
+    return last.take(np.unique(last.whole("index"), return_index=True)[1])
+
+
+def scored_of(results: StoredResults, key: str, sessions: Sequence[int]) -> tuple[Floats, Floats] | None:
+    """Scores of normal and of anomalous units of a trial, float64 [n] and [m], read from disk.
+
+    None without both kinds.
+    """
+    rows = results.rows("predictions", ["worker", "set", "index", "label", "scores"], [key])
+    last = _last_of(rows, "images", sessions)
+    if last is None:
+        return None
+    scores = np.array([row[0] if len(row) else np.nan for row in np.asarray(last["scores"])], np.float64)
+    label = np.where(np.isfinite(scores), last.whole("label"), -1)
+    normal, anomalous = scores[label == 0], scores[label == 1]
+    return (normal, anomalous) if len(normal) and len(anomalous) else None
+
+
+def _labels_reason(
+    label: NDArray[np.int64], predicted: NDArray[np.int64], labelled_as: Sequence[str], classes: Sequence[str]
+) -> str:
+    if not labelled_as or not (label >= 0).any():
+        return "the images are not labelled"
+    if not classes:
+        return "the model's classes have no names (--labels FILE)"
+    if not set(labelled_as) <= set(classes):
+        return (
+            f"the images' classes ({_shortened(labelled_as)}) are not the artifact's ({_shortened(classes)})"
+        )
+    for what, values, names in (("label", label, labelled_as), ("prediction", predicted, classes)):
+        if values.min() < -1 or values.max() >= len(names):
+            return f"a {what} lies outside its {len(names)} classes"
+    return ""
+
+
+def _shortened(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return shown if len(names) <= 8 else f"{shown}, ... {len(names)} in all"
+
+
+@dataclass(frozen=True)
+class ScoredImages:
+    """Labelled images with the scores of all classes.
+
+    Attributes:
+        label: class of the artifact, int64 [n].
+        scores: one row per image, float [n, classes]; NaN where the scores were no numbers.
+    """
+
+    label: NDArray[np.int64]
+    scores: Floats
+
+    def among_highest(self, count: int) -> NDArray[np.bool_]:
+        """Images whose label is among the highest scores, bool [n]; a tie goes to the lower class."""
+        rows = np.arange(len(self.label))
+        own = self.scores[rows, self.label]
+        classes = np.arange(self.scores.shape[1])
+        tied_before = (self.scores == own[:, None]) & (classes < self.label[:, None])
+        return np.isfinite(own) & ((self.scores > own[:, None]).sum(1) + tied_before.sum(1) < count)
+
+
+def scored_images(
+    rows: Rows, sessions: Sequence[int], labelled_as: Sequence[str], classes: Sequence[str]
+) -> ScoredImages | None:
+    """Labelled images with scores of the last finished session that has any; None without labels."""
+    last = _last_of(rows, "images", sessions)
+    if last is None or "scores" not in last:
+        return None
+    label, predicted = last.whole("label"), last.whole("predicted")
+    if _labels_reason(label, predicted, labelled_as, classes):
+        return None
+    known = np.flatnonzero(label >= 0)
+    lists = np.asarray(last["scores"])[known]
+    if not len(known) or any(len(scores) != len(classes) for scores in lists):
+        return None
+    return ScoredImages(
+        _translated(label[known], labelled_as, classes),
+        np.stack([np.asarray(each, np.float64) for each in lists]),
+    )
+
+
+def confusion_of(
+    predictions: Predictions,
+    classes: Sequence[str],
+    images: Literal["images", "scene"],
+    worker: int | None = None,
+) -> Confusion | None:
+    """Counts of labelled images by class; None where the labels are of no use."""
+    if predictions.reason:
+        return None
+    known = predictions.label >= 0
+    label, predicted = predictions.label[known], predictions.predicted[known]
+    n = np.bincount(label, minlength=len(classes))
+    right = np.bincount(label[label == predicted], minlength=len(classes))
+    counts: tuple[tuple[int, ...], ...] = ()
+    if len(classes) <= MAX_CONFUSION:
+        matrix = np.zeros((len(classes), len(classes)), dtype=np.int64)
+        named = predicted >= 0
+        np.add.at(matrix, (label[named], predicted[named]), 1)
+        counts = tuple(tuple(row) for row in matrix.tolist())
+    return Confusion(
+        images,
+        tuple(classes),
+        tuple(map(int, n)),
+        tuple(map(int, right)),
+        counts,
+        _commonest_confusions(label, predicted),
+        worker,
+    )
+
+
+def _commonest_confusions(
+    label: NDArray[np.int64], predicted: NDArray[np.int64]
+) -> tuple[tuple[int, int, int], ...]:
+    wrong = (label != predicted) & (predicted >= 0)
+    pairs, images = np.unique(np.stack([label[wrong], predicted[wrong]]), axis=1, return_counts=True)
+    commonest = np.argsort(-images, kind="stable")[:COMMONEST]
+    return tuple((int(pairs[0, at]), int(pairs[1, at]), int(images[at])) for at in commonest)
+
+
+def share_right(k: int, n: int, *notes: str) -> Estimate:
+    """Share of right ones with its Wilson interval. More sessions leave it as it is."""
+    low, high = wilson(k, n)
+    return Estimate(k / n, low, high, n=n, final=True).with_notes(f"{k} of {n}", *notes)
+
+
+class Agreement(NamedTuple):
+    """Comparison of two variants over the images that both predicted."""
+
+    alike: int
+    n: int
+    only_this_right: int
+    only_fp32_right: int
+    is_labelled: bool
+
+
+def agreement_of(this: Predictions, fp32: Predictions) -> Agreement | None:
+    """Agreement of a variant with fp32; None where they share no image."""
+    _, at_this, at_fp32 = np.intersect1d(this.index, fp32.index, return_indices=True)
+    if not len(at_this):
+        return None
+    mine, theirs = this.predicted[at_this], fp32.predicted[at_fp32]
+    label = this.label[at_this]
+    known = (label >= 0) & (label == fp32.label[at_fp32])
+    return Agreement(
+        int(((mine == theirs) & (mine >= 0)).sum()),
+        len(at_this),
+        int((known & (mine == label) & (theirs != label)).sum()),
+        int((known & (mine != label) & (theirs == label)).sum()),
+        bool(known.any()),
+    )
+
+
+def drop_of(this: Predictions, fp32: Predictions) -> Estimate | None:
+    """Points below fp32 over labelled images of one set, with Tango's paired interval.
+
+    None where the two did not predict the same images.
+    """
+    if not np.array_equal(this.index, fp32.index) or not np.array_equal(this.label >= 0, fp32.label >= 0):
+        return None
+    known = this.label >= 0
+    mine, theirs = (each.predicted[known] == each.label[known] for each in (this, fp32))
+    only_this, only_fp32, n = int((mine & ~theirs).sum()), int((theirs & ~mine).sum()), int(known.sum())
+    if not n:
+        return None
+    points, low, high = (POINTS * share for share in paired_difference(only_fp32, only_this, n))
+    only = f"{only_fp32} right with fp32 alone and {only_this} with this alone"
+    return Estimate(points, low, high, n=n, final=True).with_notes(only)

@@ -1,0 +1,228 @@
+"""Metrics: declaration of one quantity of a trial, from the stored sessions to its estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from edgebench.judge.core.trial import STATED, Conditions, Estimate, EstimateKey, Trial, Values
+
+if TYPE_CHECKING:
+    from edgebench.judge.core.recorded import Recorded
+
+SHARE_UNITS = {"1": 1.0, "%": 0.01}
+POINT_UNITS = {"points": 1.0, "1": 100.0}
+TIME_UNITS = {"s": 1.0, "ms": 1e-3}
+MILLISECOND_UNITS = {"ms": 1.0, "s": 1e3}
+POWER_UNITS = {"W": 1.0, "mW": 1e-3}
+ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
+IMAGE_UNITS = {"images": 1.0}
+BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+MASS_UNITS = {"g": 1.0, "kg": 1e3}
+LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
+
+DECLARED_SOURCE = "the target's description"
+"""Source of numbers that no run measures."""
+
+
+class Reading(NamedTuple):
+    """One estimate of a metric from the stored sessions of a trial, with the values behind it."""
+
+    key: EstimateKey
+    estimate: Estimate
+    values: Values = ()
+
+
+Table = Literal["matrix", "trials", "latency", "start", "accuracy", "power", "sharing"]
+"""Tables of the report: `matrix` begins every report, `trials` is the terminal's."""
+
+
+def stored(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+    """Estimate of a metric that has one statistic and no other condition."""
+    return (trial.estimate(metric.name),)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One quantity of a trial, declared in one file of `edgebench.judge.metrics`.
+
+    Attributes:
+        name: in requirements and documents.
+        sentence: description for the documentation and the schemas.
+        units: unit -> base units, the base unit first.
+        source: file or clock that it comes from.
+        statistics: statistics that may be asked for, the default first. `declared` is from the target's
+            description, `share` is k of n, `recorded` a single number, `difference` one of two shares.
+        read: estimates at the default statistic from a trial's stored sessions; one with its reason where
+            nothing was measured.
+        estimates: estimates that may decide a question on a trial; see `edgebench.judge.verdict`.
+        label: name that people see.
+        required: whether a requirement may ask for it.
+        better: which values are better.
+        option: options of `option_of` that measure or declare it, such as ("--images DIR|CSV",).
+        option_of: command or file that takes them.
+        tables: tables of the report that have a column of it.
+        heading: heading of that column, with the unit that it is shown in; empty for label and base unit.
+        where_present: whether the column is left out where no trial has a value.
+        compared: how two results are compared by it: `sessions` by their values, `rails` likewise between
+            meters of one scope, `images` image by image, `scores` as areas under ROC curves, `counts` as k
+            of n, `exact` as two numbers; empty for not at all.
+        conditions: fields of a requirement, besides its limit, that it depends on.
+        part: a metric that is part of it, and so never larger.
+        belongs_to: `pass` for times and energies of passes, `machine` for other numbers of the measured
+            machine, `board` for properties of the board or model, `sharing` for numbers of several workers.
+        share_of: singular of the things that a share counts, such as "image".
+        most: largest useful limit, in the base unit.
+        usual: whether results are compared by it where no metric is named: `speed` for the first of these
+            that both results have, `also` for each that both have.
+    """
+
+    name: str
+    sentence: str
+    units: Mapping[str, float]
+    source: str
+    statistics: tuple[str, ...]
+    read: Callable[[Recorded, Metric], Iterable[Reading]]
+    estimates: Callable[[Trial, Metric, Conditions], tuple[Estimate, ...]] = stored
+    label: str = ""
+    required: bool = True
+    better: Literal["lower", "higher"] = "lower"
+    option: tuple[str, ...] = ()
+    option_of: Literal["run", "fit", "profile"] = "run"
+    tables: tuple[Table, ...] = ()
+    heading: str = ""
+    where_present: bool = False
+    compared: Literal["sessions", "rails", "images", "scores", "counts", "exact", ""] = "sessions"
+    conditions: tuple[str, ...] = ()
+    part: str = ""
+    belongs_to: Literal["pass", "machine", "board", "sharing"] = "machine"
+    share_of: str = ""
+    most: float = math.inf
+    usual: Literal["speed", "also", ""] = ""
+
+    def key(
+        self, worker: int | None = None, rail: str = "", stage: str = "", profile: str = ""
+    ) -> EstimateKey:
+        """Key of an estimate at the default statistic."""
+        return EstimateKey(self.name, self.statistics[0], worker, rail, stage, profile)
+
+    def missing(self, reason: str, worker: int | None = None) -> Reading:
+        """Reading of a trial, or worker, that has no value for this reason."""
+        return Reading(self.key(worker), Estimate(reason=reason))
+
+    def default(self, trial: Trial) -> Estimate:
+        """Estimate that represents the metric in tables and comparisons."""
+        return trial.estimate(self.name)
+
+    @property
+    def unit(self) -> str:
+        """Base unit."""
+        return next(iter(self.units))
+
+    @property
+    def at_least(self) -> bool:
+        """Whether a requirement wants it to reach the limit rather than to stay below it."""
+        return self.better == "higher"
+
+    @property
+    def is_power(self) -> bool:
+        """Whether a limit on it may state an averaging time."""
+        return "averaging_s" in self.conditions
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether it depends on the schedule of the requirement's profile."""
+        return "schedule" in self.conditions
+
+    @property
+    def is_size(self) -> bool:
+        """Whether it is three sides of a body."""
+        return self.unit == "mm"
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it is the time of an image, which a schedule limits."""
+        return self.belongs_to == "pass" and self.unit == "s" and self.required
+
+    @property
+    def words(self) -> str:
+        """Name that people see: `Latency per image`."""
+        return self.label or self.name.replace("_", " ")
+
+    @property
+    def titled(self) -> str:
+        """Label with its unit: `Latency per image, s`."""
+        unit = {"1": "", "bytes": "", "instruction": ""}.get(self.unit, self.unit)
+        return f"{self.words}, {unit}" if unit else self.words
+
+    @property
+    def inside(self) -> str:
+        """Label within a sentence: `latency per image`, but `AUC`."""
+        return self.words if self.words[1:2].isupper() else self.words[:1].lower() + self.words[1:]
+
+
+# Metrics with values by session.
+
+
+def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
+    """Reason for a missing estimate where a value is impossible: nothing takes no time and no memory."""
+    least = min((min(session) for session in values if len(session)), default=math.inf)
+    return f"a session recorded {name} = {least:g}: only values above 0 are possible" if least <= 0 else ""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Estimates of a metric that has values by session.
+
+    Attributes:
+        noun: the values, in the plural; passes are called windows in trials that have those.
+        values: values of a trial, or of one of its workers, from the stored sessions.
+        absent: reason for a missing estimate.
+    """
+
+    noun: Literal["passes", "requests", "sessions"]
+    values: Callable[[Recorded, int | None], Values]
+    absent: Callable[[Recorded], str]
+
+    def read(self, recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+        """Estimates of the trial and of each of its workers."""
+        from edgebench.judge.core.recorded import omission
+        from edgebench.judge.core.sessions import over_values
+
+        for worker in (None, *recorded.several_workers):
+            values = self.values(recorded, worker)
+            reason = impossible_reason(values, metric.name) if values else self.absent(recorded)
+            if reason:
+                yield Reading(metric.key(worker), Estimate(reason=reason), values)
+                continue
+            confidence = STATED if self.noun == "sessions" else STATED.at_least(recorded.confidence)
+            estimate = over_values(values, self.noun, metric.statistics[0], confidence)
+            estimate = estimate.widened(recorded.ticks(worker).get(metric.name, 0.0))
+            if metric.part:
+                estimate = estimate.with_notes(omission(recorded.untimed_stages))
+            yield Reading(metric.key(worker), estimate, values)
+
+    def estimates(self, trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+        """Estimate at the asked statistic and certainty; of several workers that of the slowest."""
+        from edgebench.judge.core.sessions import over_values
+        from edgebench.judge.core.workers import slowest_worker
+
+        if trial.is_shared and conditions.statistic == "median" and metric.name in ("image_s", "infer_s"):
+            slowest = slowest_worker(trial, metric.name, conditions.certainty)
+            return (slowest or trial.estimate(metric.name),)
+        kept, values = trial.estimate(metric.name), trial.values_of(metric.name)
+        if not values or impossible_reason(values, metric.name):
+            return (kept,)
+        certainty = conditions.certainty
+        if self.noun != "sessions":
+            certainty = certainty.at_least(trial.confidence)
+        noun = "windows" if self.noun == "passes" and trial.in_windows else self.noun
+        estimate = over_values(values, noun, conditions.statistic, certainty)
+        return (replace_notes(estimate.widened(trial.ticks.get(metric.name, 0.0)), kept),)
+
+
+def replace_notes(estimate: Estimate, kept: Estimate) -> Estimate:
+    """The estimate with those notes of the kept one that it lacks."""
+    return estimate.with_notes(*(note for note in kept.notes if note not in estimate.notes))

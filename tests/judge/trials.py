@@ -1,0 +1,107 @@
+"""Trials made by hand, for tests of verdicts."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from edgebench.judge.core.sessions import over_medians, over_values
+from edgebench.judge.core.trial import Estimate, EstimateKey, Rail, SceneOfTrial, Trial
+from edgebench.judge.profile import Profile
+from edgebench.stats.compare import wilson
+from edgebench.stats.power_curve import power_curve
+
+STEADY = ((1.0, 1.01, 0.99), (1.02, 1.0, 1.01), (0.98, 0.99, 1.0))
+
+
+def trial(image_s=STEADY, *, power=(), accuracy=None, estimates=None, values=None, **changes):
+    """A done trial of those steady passes; `accuracy` is (k, n), `power` what `meter` gives.
+
+    `estimates` are by metric, or by key; `values` by metric are values by session of a metric at its median.
+    """
+    found, kept = {}, {}
+    for name in ("image_s", "infer_s"):
+        found[EstimateKey(name, "median")] = (
+            over_values(image_s, "passes", "median") if image_s else Estimate(reason="no steady pass")
+        )
+        if image_s:
+            kept[EstimateKey(name, "median")] = image_s
+    if accuracy is None:
+        found[EstimateKey("accuracy", "share")] = Estimate(reason="no images were given")
+    else:
+        k, n = accuracy
+        low, high = wilson(k, n)
+        found[EstimateKey("accuracy", "share")] = Estimate(
+            k / n, low, high, n=n, final=True, notes=(f"{k} of {n}",)
+        )
+    for rail, of_rail in power:
+        found.update(
+            {EstimateKey(name, statistic, rail=rail.name): each for (name, statistic), each in of_rail}
+        )
+    for name, by_session in (values or {}).items():
+        found[EstimateKey(name, "median")] = over_values(by_session, "sessions", "median")
+        kept[EstimateKey(name, "median")] = by_session
+    for key, estimate in (estimates or {}).items():
+        found[key if isinstance(key, EstimateKey) else _key(key)] = estimate
+    fields = {
+        "key": "0123456789abcdef",
+        "target": "cpu",
+        "variant": "mobilenet_v1-0.25-int8",
+        "depth_multiplier": 0.25,
+        "precision": "int8",
+        "batch": 1,
+        "estimates": found,
+        "values": kept,
+        "rails": tuple(rail for rail, _ in power),
+        "scene": SceneOfTrial(text="arctic, 4512 x 4512 pixels, 400 patches of 224 x 224", patches=400),
+    }
+    return Trial(**(fields | changes))
+
+
+def _key(name):
+    from edgebench.judge.core.metrics import METRICS
+
+    return METRICS[name].key()
+
+
+def meter(
+    *, peak_w=4.0, mean_w=(2.99, 3.0, 3.01), energy_j=(5.9, 6.0, 6.1), idle_w=1.0, name="ina:0 in", **changes
+):
+    """A board meter of 1 kHz with 3 W on average and 4 W at its highest over 10 s, three times."""
+    rail = replace(
+        Rail(
+            name,
+            name.partition(" ")[0],
+            name.partition(" ")[2],
+            "board",
+            rate_hz=1000.0,
+            effective_hz=1000.0,
+            longest_gap_s=0.001,
+            window_s=10.0,
+            samples=30000,
+        ),
+        **changes,
+    )
+    mean = float(np.mean(mean_w))
+    rail = replace(rail, curves=curves(rail, mean, peak_w))
+    basis = {"basis": rail.scope}
+    return rail, (
+        (("power_mean_w", "median"), over_medians(mean_w, **basis)),
+        (("power_peak_w", "max"), Estimate(peak_w, peak_w, peak_w, n=rail.samples, **basis)),
+        (("power_idle_w", "median"), Estimate(idle_w, **basis)),
+        (("energy_j", "median"), over_medians(energy_j, **basis)),
+        (("net_energy_j", "median"), Estimate(4.0, **basis)),
+    )
+
+
+def curves(rail, mean_w, peak_w):
+    """Samples of a meter's three sessions: as often as it has them, level but for one of its peak."""
+    if not rail.effective_hz:
+        return ()
+    t_ns = np.round(np.arange(0, rail.window_s, 1 / rail.effective_hz) * 1e9).astype(np.int64)
+    watts = np.full(t_ns.size, mean_w)
+    watts[t_ns.size // 2] = peak_w
+    return (power_curve(t_ns, watts),) * 3
+
+
+def profile(**requirement):
+    return Profile.from_record({"name": "mine", "requirements": [{"name": "it", **requirement}]})
