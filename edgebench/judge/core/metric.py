@@ -109,7 +109,7 @@ class Metric:
         return EstimateKey(self.name, self.statistics[0], worker, rail, stage, profile)
 
     def missing(self, reason: str, worker: int | None = None) -> Reading:
-        """Reading of a trial, or worker, that has no value for this reason."""
+        """Reading of a trial, or worker, that has no value; an empty reason stands for the trial's status."""
         return Reading(self.key(worker), Estimate(reason=reason))
 
     def default(self, trial: Trial) -> Estimate:
@@ -193,9 +193,11 @@ class Sampled:
 
         for worker in (None, *recorded.several_workers):
             values = self.values(recorded, worker)
-            reason = impossible_reason(values, metric.name) if values else self.absent(recorded)
-            if reason:
-                yield Reading(metric.key(worker), Estimate(reason=reason), values)
+            if impossible := impossible_reason(values, metric.name):
+                yield Reading(metric.key(worker), Estimate(reason=impossible), values)
+                continue
+            if not values:
+                yield metric.missing(self.absent(recorded) if recorded.ok else "", worker)
                 continue
             confidence = STATED if self.noun == "sessions" else STATED.at_least(recorded.confidence)
             estimate = over_values(values, self.noun, metric.statistics[0], confidence)

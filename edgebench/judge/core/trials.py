@@ -70,16 +70,17 @@ def trial_with_key(results: StoredResults, key: str) -> Trial:
 def trial_of(recorded: Recorded) -> Trial:
     """One trial with the estimates of all metrics, before its ending is known."""
     planned, experiment = recorded.trial, recorded.experiment
+    status, reason = status_of(planned, recorded.sessions, experiment.sessions)
+    if status in ("partial", "not_run") and (later := continuation(experiment, planned.target)):
+        reason += f"; {later}"
     estimates: dict[EstimateKey, Estimate] = {}
     values: dict[EstimateKey, Values] = {}
     for metric in METRICS.values():
         for key, estimate, by_session in metric.read(recorded, metric):
-            estimates[key] = estimate
+            is_unexplained = estimate.is_missing and not estimate.reason
+            estimates[key] = replace(estimate, reason=reason) if is_unexplained else estimate
             if by_session:
                 values[key] = by_session
-    status, reason = status_of(planned, recorded.sessions, experiment.sessions)
-    if status in ("partial", "not_run") and (later := continuation(experiment, planned.target)):
-        reason += f"; {later}"
     target = recorded.shown_target
     ticks = recorded.ticks()
     return Trial(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from edgebench.judge.core.metric import POINT_UNITS, SHARE_UNITS, Metric, Reading
-from edgebench.judge.core.metrics.times import unpooled_reason
+from edgebench.judge.core.metrics.times import measured_reason, unpooled_reason
 from edgebench.judge.core.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ OVERLAPPING = "overlapping crops make it a little too narrow"
 
 
 def accuracy_reason(recorded: Recorded, worker: int | None = None) -> str:
-    """Reason why the trial, or a worker, has no accuracy; empty where it has one."""
+    """Reason why a measured trial, or a worker, has no accuracy; empty where it has one."""
     trial, experiment = recorded.trial, recorded.experiment
     if trial.accuracy_reason:
         return trial.accuracy_reason
@@ -29,7 +29,7 @@ def accuracy_reason(recorded: Recorded, worker: int | None = None) -> str:
         return images.reason
     if recorded.is_shared and worker is None:
         return f"{len(recorded.workers)} workers predicted them: each has an accuracy of its own"
-    return "no finished session has predicted the images"
+    return "no finished session has predicted the images" if recorded.ok else ""
 
 
 def _accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
@@ -52,7 +52,8 @@ def _scene_accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
     confusion = recorded.confusion("scene")
     if confusion is None:
-        yield metric.missing("the scene has no labels in the artifact's classes")
+        unlabelled = "the scene has no labels in the artifact's classes"
+        yield metric.missing(measured_reason(recorded, unlabelled))
     else:
         yield Reading(metric.key(), share_right(sum(confusion.right), sum(confusion.n)))
 
@@ -82,7 +83,7 @@ def _agreement(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     fp32 = next((predictions for predictions in theirs if predictions is not None), None)
     agreement = agreement_of(mine, fp32) if mine is not None and fp32 is not None else None
     if agreement is None:
-        yield metric.missing("there is no fp32 variant to compare with")
+        yield metric.missing("there is no fp32 variant to compare with" if recorded.ok else "")
         return
     only = agreement.only_this_right, agreement.only_fp32_right
     counts = f"{agreement.alike} of {agreement.n}"

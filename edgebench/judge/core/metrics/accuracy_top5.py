@@ -20,8 +20,8 @@ def _read(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     from edgebench.judge.core.accuracy import share_right
 
     for worker in (None, *recorded.several_workers):
-        if reason := accuracy_reason(recorded, worker):
-            yield metric.missing(reason, worker)
+        if recorded.confusion("images", worker) is None:
+            yield metric.missing(accuracy_reason(recorded, worker), worker)
             continue
         classes = len(recorded.class_names(worker))
         if classes < LEAST_CLASSES:

@@ -70,7 +70,7 @@ def _artifact(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     built = next((record.built for record in recorded.ok if record.built), None)
     size = built.bytes if built else recorded.trial.artifact_bytes
     if size is None:
-        yield metric.missing("the artifact's size was not recorded")
+        yield metric.missing("the artifact's size was not recorded" if recorded.ok else "")
     else:
         yield Reading(metric.key(), Estimate.exact(float(size)))
 
@@ -82,7 +82,7 @@ def _deadline_misses(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         reason = untimed_reason(recorded) or unpooled_reason(recorded)
         is_timed = bool(recorded.steady().image_s)
         unpaced = NOT_PACED if is_timed else "no finished session holds a paced pass"
-        yield metric.missing(reason or unpaced)
+        yield metric.missing(reason or unpaced if recorded.ok else "")
         return
     estimate = _share_missed(late_s, STATED.at_least(recorded.confidence).interval)
     impossible = impossible_reason(recorded.steady().image_s, "image_s")
@@ -116,7 +116,7 @@ def _missed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> t
 def _lateness(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     late_s = tuple(session for session in recorded.steady().lateness_s if session)
     if recorded.experiment.period_s is None or not late_s:
-        yield metric.missing(NOT_PACED)
+        yield metric.missing(NOT_PACED if recorded.ok else "")
     else:
         most = max(max(session) for session in late_s)
         yield Reading(metric.key(), Estimate(most, most, n=sum(map(len, late_s))), late_s)

@@ -102,7 +102,8 @@ def _cold(name: str) -> Any:
 
         times = recorded.cold(name)
         if not times:
-            reason = EMULATED if recorded.is_emulated else "no finished session recorded it"
+            unrecorded = "no finished session recorded it" if recorded.ok else ""
+            reason = EMULATED if recorded.is_emulated else unrecorded
             yield metric.missing(reason)
             return
         values = once_per_session(times)
