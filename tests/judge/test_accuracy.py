@@ -1,8 +1,12 @@
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from edgebench.judge.accuracy import accuracy_of, agreement_of, predictions_of
-from edgebench.stats.compare import mcnemar
+from edgebench.judge.core.accuracy import agreement_of, confusion_of, predictions_of, scored_images
+from edgebench.judge.core.metrics.accuracy_balanced import balanced_accuracy
+from edgebench.judge.core.trial import Confusion
+from edgebench.results.rows import rows_of
 from tests.sample_tables import rows_of_frame
 
 ABC = ("a", "b", "c")
@@ -27,10 +31,10 @@ def _predictions(label, predicted, labelled_as=ABC, classes=ABC):
     return predictions
 
 
-def _accuracy(predictions, *, overlapping=False):
-    accuracy = accuracy_of(predictions, ABC, overlapping=overlapping)
-    assert accuracy is not None
-    return accuracy
+def _confusion(predictions):
+    confusion = confusion_of(predictions, ABC, "images")
+    assert confusion is not None
+    return confusion
 
 
 def _agreement(this, fp32):
@@ -39,23 +43,22 @@ def _agreement(this, fp32):
     return agreement
 
 
-def test_k_of_n_and_the_confusion():
-    accuracy = _accuracy(_predictions([0, 1, 2, 2], [0, 1, 1, 2]), overlapping=True)
-    assert (accuracy.k, accuracy.n) == (3, 4)
-    assert accuracy.confusion == ((1, 0, 0), (0, 1, 0), (0, 1, 1))
-    assert accuracy.low < 0.75 < accuracy.high
-    assert accuracy.overlapping
+def test_right_ones_and_images_are_counted_by_class():
+    confusion = _confusion(_predictions([0, 1, 2, 2], [0, 1, 1, 2]))
+    assert (confusion.right, confusion.n) == ((1, 1, 1), (1, 1, 2))
+    assert confusion.counts == ((1, 0, 0), (0, 1, 0), (0, 1, 1))
+    assert confusion.commonest == ((2, 1, 1),)
 
 
 def test_labels_are_matched_by_name():
-    accuracy = _accuracy(_predictions([0, 1], [2, 0], labelled_as=("c", "a")))
-    assert (accuracy.k, accuracy.n) == (2, 2)
+    confusion = _confusion(_predictions([0, 1], [2, 0], labelled_as=("c", "a")))
+    assert (confusion.right, confusion.n) == ((1, 0, 1), (1, 0, 1))
 
 
 def test_an_image_without_a_label_does_not_count_and_one_without_a_prediction_is_wrong():
-    accuracy = _accuracy(_predictions([0, -1, 1], [0, 1, -1]))
-    assert (accuracy.k, accuracy.n) == (1, 2)
-    assert sum(sum(row) for row in accuracy.confusion) == 1
+    confusion = _confusion(_predictions([0, -1, 1], [0, 1, -1]))
+    assert (sum(confusion.right), sum(confusion.n)) == (1, 2)
+    assert sum(sum(row) for row in confusion.counts) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,7 @@ def test_an_image_without_a_label_does_not_count_and_one_without_a_prediction_is
 def test_why_there_is_none(label, predicted, labelled_as, classes, reason):
     predictions = _predictions(label, predicted, labelled_as, classes)
     assert reason in predictions.reason
-    assert accuracy_of(predictions, classes, overlapping=False) is None
+    assert confusion_of(predictions, classes, "images") is None
 
 
 def test_many_class_names_are_cut_short():
@@ -99,17 +102,45 @@ def test_the_last_finished_session_speaks_and_each_image_once():
 def test_agreement_and_the_paired_test():
     this, fp32 = _predictions([0, 1, 2, 0], [0, 1, 0, 0]), _predictions([0, 1, 2, 0], [0, 2, 2, 1])
     agreement = _agreement(this, fp32)
-    assert (agreement.k, agreement.n, agreement.only_this_right, agreement.only_fp32_right) == (1, 4, 2, 1)
-    assert agreement.mcnemar_p == mcnemar(2, 1)
+    assert agreement == (1, 4, 2, 1, True)
 
 
 def test_agreement_without_labels_has_no_test():
     agreement = _agreement(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
-    assert (agreement.k, agreement.n, agreement.mcnemar_p) == (1, 2, None)
+    assert (agreement.alike, agreement.n, agreement.is_labelled) == (1, 2, False)
 
 
 def test_agreement_is_over_the_images_that_both_saw():
     agreement = _agreement(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
-    assert (agreement.k, agreement.n) == (1, 1)
+    assert (agreement.alike, agreement.n) == (1, 1)
     elsewhere = predictions_of(rows_of_frame(_rows([0], [0]).assign(index=5)), "images", [0], ABC, ABC)
     assert elsewhere is not None and agreement_of(elsewhere, _predictions([0], [0])) is None
+
+
+def test_an_image_is_right_among_five_where_fewer_than_five_scores_are_higher():
+    scores = [[0.0, 0.6, 0.1, 0.1, 0.1, 0.1, 0.0], [0.9] + [0.1 / 6] * 6, [float("nan")] * 7]
+    classes = tuple("abcdefg")
+    columns = {
+        "session": pa.array([0] * 3),
+        "set": pa.array(["images"] * 3),
+        "index": pa.array(range(3)),
+        "label": pa.array([6, 5, 0]),
+        "predicted": pa.array([1, 0, -1]),
+        "scores": pa.array(scores, pa.list_(pa.float32())),
+    }
+    images = scored_images(rows_of(pa.table(columns)), [0], classes, classes)
+    assert images is not None
+    # g has six higher scores or ties before it; f ties with b to e, which come first.
+    assert images.among_highest(5).tolist() == [False, False, False]
+    assert images.among_highest(6).tolist() == [False, True, False]
+    assert images.among_highest(7).tolist() == [True, True, False]
+
+
+def test_balanced_accuracy_is_the_mean_recall_of_the_classes_that_occur():
+    confusion = Confusion("images", ("a", "b", "c"), n=(90, 10, 0), right=(90, 5, 0))
+    estimate = balanced_accuracy(confusion)
+    assert estimate.value == pytest.approx(0.75)  # accuracy is 0.95
+    a, b = 91 / 92, 6 / 12
+    half = 1.959963984540054 * np.sqrt((a * (1 - a) / 90 + b * (1 - b) / 10) / 4)
+    assert (estimate.low, estimate.high) == pytest.approx((0.75 - half, 0.75 + half))
+    assert estimate.n == 100 and estimate.final
