@@ -105,3 +105,11 @@ def curves(rail, mean_w, peak_w):
 
 def profile(**requirement):
     return Profile.from_record({"name": "mine", "requirements": [{"name": "it", **requirement}]})
+
+
+def verdict(judged, **requirement):
+    from edgebench.judge.core.verdict import judge
+
+    (found,) = judge(judged, profile(**requirement))
+    assert found.reason
+    return found

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from edgebench.judge.core.judged import Judged, judge_folder
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.judge.columns import missing_reasons
-from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import Conditions, Estimate, Trial
+from edgebench.judge.core.trials import trials_of
+from edgebench.judge.core.verdict import Verdict, judge
 from edgebench.judge.latency import steady_requests
 from edgebench.judge.profile import Profile
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import Verdict
-from edgebench.judge.verdict import judge
 from edgebench.results.layout import session_folder
 from edgebench.results.load import StoredResults
 from edgebench.results.rows import Rows
-from tests.fit.summaries import summary
 from tests.sample_tables import rows_of_frame
 from tests.store.command_texts import seal
 from tests.synthetic_results import QUARTER, key_of, made_experiment
@@ -58,17 +56,13 @@ def test_each_request_counts_from_its_submission_to_its_own_completion() -> None
     assert [list(session) for session in requests.latency_ms] == [[8.0, 2.0, 6.0], [4.0]]
     assert requests.in_flight == pytest.approx((16 / 9, 1.0))
     assert requests.mean_in_flight == pytest.approx((16 / 9 + 1) / 2)
-    latency = requests.latency
-    assert latency is not None
-    assert (latency.median, latency.p99, latency.n) == (5.0, None, 4)
-    assert latency.reason == "n too small: p99 takes 299 values at 95 % confidence and there are 4"
 
 
 def test_without_an_infer_stage_there_are_no_requests() -> None:
     whole = rows((0, "steady", 0, MS))
     batches = Rows({name: whole[name] for name in ("session", "phase")})
     requests = steady_requests(batches, passes((0, "steady", 0)), [0], key_of(FP32), 2)
-    assert (requests.latency, requests.mean_in_flight) == (None, None)
+    assert (requests.latency_ms, requests.mean_in_flight) == ((), None)
 
 
 @pytest.fixture(scope="module")
@@ -80,26 +74,33 @@ def queued(tmp_path_factory: pytest.TempPathFactory) -> Judged:
     )
 
 
+def percentile(trial: Trial) -> Estimate:
+    metric = METRICS["request_ms"]
+    [estimate] = metric.estimates(trial, metric, Conditions("p99"))
+    return estimate
+
+
 def test_median_and_p99_are_those_of_the_steady_requests(queued: Judged) -> None:
-    [trial, _] = queued.summaries
+    [trial, _] = queued.trials
     batches = queued.results.batches
     steady = batches[(batches["trial"] == trial.key) & (batches["phase"] == "steady")]
     took_ms = (steady["infer_end_ns"] - steady["infer_start_ns"]) / 1e6
-    assert trial.request_ms is not None and trial.in_flight is not None
-    assert trial.request_ms.median == pytest.approx(took_ms.groupby(steady["session"]).median().mean())
-    assert trial.request_ms.p99 == pytest.approx(np.quantile(took_ms, 0.99))
-    assert (trial.request_ms.n, trial.request_ms.reason) == (375, "")
-    assert 3 < trial.in_flight < 4
+    median, p99 = trial.estimate("request_ms"), percentile(trial)
+    assert median.value == pytest.approx(took_ms.groupby(steady["session"]).median().mean())
+    assert p99.value == pytest.approx(np.quantile(took_ms, 0.99))
+    assert (median.n, p99.n) == (375, 375)
+    in_flight = trial.estimate("in_flight").value
+    assert in_flight is not None and 3 < in_flight < 4
     # A throughput is not a latency.
-    assert trial.request_ms.median > 3 * trial.stages_ms["infer"]
+    stages = {key.stage: estimate.value for key, estimate in trial.estimates_of("stages_ms")}
+    assert median.value > 3 * stages["infer"]  # type: ignore[operator]
 
 
 def test_too_few_requests_have_no_p99_and_say_so(tmp_path: Path) -> None:
-    [trial] = summarise(edgebench.load(made_experiment(tmp_path, variants=[INT8], concurrency=2)))
-    assert trial.request_ms is not None
-    assert trial.request_ms.p99 is None
-    assert missing_reasons(trial)["request_ms.p99"] == trial.request_ms.reason
-    assert trial.request_ms.reason.endswith("there are 180")
+    [trial] = trials_of(edgebench.load(made_experiment(tmp_path, variants=[INT8], concurrency=2)))
+    p99 = percentile(trial)
+    assert p99.value is None
+    assert p99.reason == "n too small: p99 takes 299 values at 95 % confidence and there are 180"
 
 
 @pytest.mark.attack("a session has other stages than its trial's others: it has no requests, and they do")
@@ -108,8 +109,8 @@ def test_a_session_without_the_stage_has_no_requests(tmp_path: Path) -> None:
     file = session_folder(path, key_of(FP32), 1) / "batches.parquet"
     pq.write_table(pq.read_table(file).drop_columns(["infer_start_ns", "infer_end_ns"]), file)
     seal(file)
-    [trial] = summarise(edgebench.load(path))
-    assert [len(requests) for requests in trial.request_ms_values] == [60, 60]
+    [trial] = trials_of(edgebench.load(path))
+    assert [len(requests) for requests in trial.values_of("request_ms")] == [60, 60]
 
 
 @pytest.mark.parametrize(
@@ -145,45 +146,32 @@ def test_one_at_a_time_it_is_null_and_no_batches_are_read(
         return read(self, name, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(StoredResults, "rows", rows)
-    [trial] = summarise(results)
-    assert (trial.request_ms, trial.in_flight) == (None, None)
+    [trial] = trials_of(results)
     assert set(names) == {"passes", "windows", "probes", "predictions"}
-    reasons = missing_reasons(trial)
-    assert reasons["request_ms"] == "one request at a time: its latency is the stage infer"
-    assert reasons["in_flight"] == reasons["request_ms"]
+    single = Estimate(reason="one request at a time: its latency is the stage infer")
+    assert trial.estimate("request_ms") == trial.estimate("in_flight") == single
 
 
-def verdict(trial: object, **requirement: object) -> Verdict:
+def verdict(trial: Trial, **requirement: object) -> Verdict:
     record = {"name": "mine", "requirements": [{"name": "it", "quantity": "request_ms", **requirement}]}
-    [judged] = judge(trial, Profile.from_record(record))  # type: ignore[arg-type]
+    [judged] = judge(trial, Profile.from_record(record))
     return judged
 
 
 def test_a_requirement_may_limit_it(queued: Judged) -> None:
-    [trial, _] = queued.summaries
-    assert trial.request_ms is not None and trial.request_ms.p99 is not None
+    [trial, _] = queued.trials
     # Three sessions may miss a stall of some sessions, which moves the median of none.
     for statistic, value, word in (
-        ("median", trial.request_ms.median, "pass"),
-        ("p99", trial.request_ms.p99, "inconclusive"),
+        ("median", trial.estimate("request_ms").value, "pass"),
+        ("p99", percentile(trial).value, "inconclusive"),
     ):
+        assert value is not None
         met = verdict(trial, statistic=statistic, limit=2 * value)
-        assert (met.verdict, met.unit) == (word, "ms") and met.value == pytest.approx(value)
+        assert met.word == word and met.estimate.value == pytest.approx(value)
         missed = verdict(trial, statistic=statistic, limit=value / 2e3, unit="s")
-        assert missed.verdict == "fail" and missed.value == pytest.approx(value / 1e3)
+        assert missed.word == "fail" and missed.limit == pytest.approx(value / 2)
     highest = verdict(trial, statistic="max", limit=1e-6)
-    assert highest.verdict == "fail" and "the highest of 375 requests" in highest.reason
+    assert highest.word == "fail" and "the highest of 375 requests" in highest.reason
     assert "a tail takes 9" in verdict(trial, statistic="max", limit=1e6).reason
     budgeted = verdict(trial, budget={"cycle_s": 10.0, "images": 5})
     assert budgeted.limit == 2000.0
-
-
-def test_a_trial_without_it_is_unknown_for_a_reason() -> None:
-    alone = verdict(summary(), limit=1.0)
-    assert (alone.verdict, alone.reason) == (
-        "unknown", "one request at a time: its latency is the stage infer",
-    )  # fmt: skip
-    unstored = verdict(replace(summary(), concurrency=4), limit=1.0)
-    assert (unstored.verdict, unstored.reason) == (
-        "unknown", "no finished session holds the time of a request",
-    )  # fmt: skip
