@@ -317,7 +317,7 @@ class _Part:
                 self.records,
                 steady,
                 observed,
-                accuracy and (accuracy.k, accuracy.n, len(accuracy.class_names)),
+                (accuracy.k, accuracy.n, len(accuracy.class_names)) if accuracy else None,
                 doubts,
                 len(self.workers),
                 power.idle_drifts if power else (),

@@ -140,7 +140,9 @@ class ScoredImages:
         own = self.scores[rows, self.label]
         classes = np.arange(self.scores.shape[1])
         tied_before = (self.scores == own[:, None]) & (classes < self.label[:, None])
-        return np.isfinite(own) & ((self.scores > own[:, None]).sum(1) + tied_before.sum(1) < count)
+        before = (self.scores > own[:, None]).sum(axis=1) + tied_before.sum(axis=1)
+        among: NDArray[np.bool_] = np.isfinite(own) & (before < count)
+        return among
 
 
 def scored_images(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from edgebench.judge.schedule import Schedule
-from edgebench.records.model import BuiltArtifact, State
-from edgebench.records.stored import TrialStatus
 from edgebench.stats.interval import tick_bounds
-from edgebench.stats.power_curve import PowerCurve
-from edgebench.stats.warnings import Caution, Flag
+
+if TYPE_CHECKING:  # commands about profiles do without numpy
+    from edgebench.records.model import BuiltArtifact, State
+    from edgebench.records.stored import TrialStatus
+    from edgebench.stats.power_curve import PowerCurve
+    from edgebench.stats.warnings import Caution
 
 T = TypeVar("T")
 
@@ -393,6 +395,8 @@ class Trial:
     @property
     def device_warnings(self) -> tuple[str, ...]:
         """Warnings that its device or runtime gave itself."""
+        from edgebench.stats.warnings import Flag
+
         return tuple(caution.sentence() for caution in self.cautions if caution.flag is Flag.SAID)
 
 
