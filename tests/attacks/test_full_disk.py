@@ -10,7 +10,7 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from tests.backends.replaying import run, scenario
 
 METERED = "power = { idle_w = 2, active_w = 4, noise_w = 0.1 }"
@@ -61,7 +61,6 @@ def test_a_run_whose_samples_fill_the_disk_is_resumed(session_cache, tmp_path, m
     assert [record.status for record in begun.session_records(trial.key)] == ["ok"]
     resumed, outcome = run(session_cache, tmp_path / "full", source, resume=True, **flags)
     assert (resumed, outcome.sessions) == (folder, 2)
-    [summary] = summarise(edgebench.load(folder))
-    assert summary.power is not None
-    assert (summary.status, len(summary.power[0].energy_j_sessions)) == ("done", 3)
+    [measured] = trials_of(edgebench.load(folder))
+    assert (measured.status, len(measured.estimate("energy_j").sessions)) == ("done", 3)
     assert not list(folder.rglob("*.arrow"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import edgebench
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from edgebench.records.session import SessionFacts
 from edgebench.records.stored import ExperimentRecord, RunRecord, SceneRecord, TrialRecord
 from edgebench.results.listing import find_unfinished, is_finished
@@ -172,11 +172,11 @@ def test_what_differs_is_measured_anew_as_a_new_trial(runs, said, runtime, why):
         assert [session.n for session in sessions] == [0, 1]
         assert any("images" in session.predicted for session in sessions)
     assert results.warnings == []
-    summaries = summarise(results)
-    assert [summary.status for summary in summaries][2:] == ["done", "done"]
+    trials = trials_of(results)
+    assert [trial.status for trial in trials][2:] == ["done", "done"]
     # Whatever shows a trial's reason, the terminal's table above all, says what differs.
     ends = f"the device changed ({why}): it is measured as fake (2)"
-    assert all(summary.reason.endswith(f"; {ends}") for summary in summaries[:2])
+    assert all(trial.reason.endswith(f"; {ends}") for trial in trials[:2])
     # What was measured to its end as a revision is finished, and is what --resume looks for.
     assert find_unfinished(runs.path.parent, "one", runs.keys) == runs.path
     assert is_finished(runs.path, record)

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from edgebench.judge.core.judged import judge_folder
 
-from edgebench.judge.judged import judge_folder
+from edgebench.judge.core.verdict import judge
 from edgebench.judge.profile import load_profile
-from edgebench.judge.verdict import judge
 from edgebench.link import window_session as window_requests
 from edgebench.run.measuring.session_record import Gathered, clock_wait
 from edgebench.stats.clock import falls_short
@@ -55,21 +55,21 @@ def verdicts_of(tmp_path, waited_ns):
         run.run()
     (tmp_path / "limits.toml").write_text(PROFILE)
     judged = judge_folder(tmp_path / "evil", ())
-    [summary] = judged.summaries
-    verdicts = judge(summary, load_profile(str(tmp_path / "limits.toml")))
-    return summary, {verdict.requirement: verdict for verdict in verdicts}
+    [trial] = judged.trials
+    verdicts = judge(trial, load_profile(str(tmp_path / "limits.toml")))
+    return trial, {verdict.requirement.name: verdict for verdict in verdicts}
 
 
 @pytest.mark.attack(
     "a device's stamps say half of the time that it was waited for: flagged, and no limit is passed"
 )
 def test_half_of_the_time_passes_no_limit_on_time_and_can_fail_one(tmp_path):
-    summary, verdicts = verdicts_of(tmp_path, 2 * S)
-    assert {name: verdict.verdict for name, verdict in verdicts.items()} == {
+    trial, verdicts = verdicts_of(tmp_path, 2 * S)
+    assert {name: verdict.word for name, verdict in verdicts.items()} == {
         "long": "inconclusive", "short": "fail", "load": "pass",
     }  # fmt: skip
     assert "50%" in verdicts["long"].reason and "longer" in verdicts["long"].reason
-    [warning] = [text for text in summary.warnings if "stamps account" in text]
+    [warning] = [text for text in trial.warnings if "stamps account" in text]
     assert "50%" in warning and "4 of 4 sessions" in warning
     [document] = (tmp_path / "evil").rglob("sessions/000/session.json")
     assert json.loads(document.read_text())["clock"]["wait"] == {"stamped_ns": S, "waited_ns": 2 * S}
@@ -77,9 +77,9 @@ def test_half_of_the_time_passes_no_limit_on_time_and_can_fail_one(tmp_path):
 
 @pytest.mark.parametrize("waited_ns", [None, 0, S // 2, S, S + S // 5])
 def test_what_an_honest_device_is_waited_for_changes_nothing(tmp_path, waited_ns):
-    summary, verdicts = verdicts_of(tmp_path, waited_ns)
-    assert verdicts["long"].verdict == "pass"
-    assert not summary.stamp_doubt and not [text for text in summary.warnings if "stamps" in text]
+    trial, verdicts = verdicts_of(tmp_path, waited_ns)
+    assert verdicts["long"].word == "pass"
+    assert "stamps" not in trial.doubts and not [text for text in trial.warnings if "stamps" in text]
 
 
 def test_what_a_request_takes_by_itself_is_nothing_that_is_missing():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import edgebench
+from edgebench.judge.core.trials import trials_of
 from edgebench.judge.profile import load_profile
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import TrialSummary
 from edgebench.prepare.cache import Cache
 from edgebench.results.load import StoredResults
 from edgebench.run.config import resolve
@@ -85,11 +84,9 @@ def replay(cache: Cache, folder: Path, source: str, *more: str, **flags: Any) ->
 
 
 def figures(results: StoredResults) -> list[dict[str, Any]]:
-    """Every trial's summary without what names the source."""
-    return [without(summary) for summary in summarise(results)]
-
-
-def without(summary: TrialSummary, also: Collection[str] = ()) -> dict[str, Any]:
-    """A summary as a dictionary, less its key, what is said of it and whatever else is named."""
-    left = {"key", "cautions", *also}
-    return {name: value for name, value in vars(summary).items() if name not in left}
+    """Trials without what names their source, and without what differs between two readings."""
+    left = {"key", "cautions", "cache", "undisturbed"}
+    return [
+        {name: value for name, value in vars(trial).items() if name not in left}
+        for trial in trials_of(results)
+    ]

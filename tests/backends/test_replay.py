@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from edgebench.judge.core.judged import judge_folder
 
 import edgebench
 from edgebench.agent import lock
 from edgebench.errors import UsageError
 from edgebench.judge.answers import answers
 from edgebench.judge.comparison import compare_results
-from edgebench.judge.judged import judge_folder
+from edgebench.judge.core.trials import trials_of
 from edgebench.judge.profile import shipped_profiles
-from edgebench.judge.summarise import summarise
 from edgebench.report.comparison import as_text
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
@@ -52,10 +52,10 @@ def test_two_runs_give_the_same_to_the_last_bit(played):
 
 
 def test_it_says_of_itself_that_nothing_was_measured(played):
-    [summary] = summarise(played[0])
-    [warning] = [text for text in summary.warnings if "replay" in text]
+    [trial] = trials_of(played[0])
+    [warning] = [text for text in trial.warnings if "replay" in text]
     assert warning.startswith("replay: no figure was measured (the scenario made was played)")
-    record = played[0].session_records(summary.key)[0]
+    record = played[0].session_records(trial.key)[0]
     assert record.runtime["name"] == "replay" and len(record.runtime["source_sha256"]) == 64
     assert any("plays the scenario" in line["message"] for line in played[0].experiment.preflight)
 
@@ -83,12 +83,11 @@ def test_what_the_script_does_not_say_is_absent_and_never_this_machines(played):
 
 
 def test_figures_are_those_of_the_scenario(played):
-    [summary] = summarise(played[0])
-    assert summary.image_s and summary.accuracy and summary.power
-    assert summary.image_s.median == pytest.approx(0.3, rel=0.03)
-    assert (summary.accuracy.k, summary.accuracy.n) == (18, 20)
-    [power] = summary.power
-    assert power.mean_w == pytest.approx(4, abs=0.05) and power.idle_w == pytest.approx(2, abs=0.05)
+    [trial] = trials_of(played[0])
+    assert trial.estimate("image_s").value == pytest.approx(0.3, rel=0.03)
+    assert trial.estimate("accuracy").notes[0] == "18 of 20"
+    assert trial.estimate("power_mean_w").value == pytest.approx(4, abs=0.05)
+    assert trial.estimate("power_idle_w").value == pytest.approx(2, abs=0.05)
     passes = played[0].passes
     assert (passes["end_ns"] - passes["start_ns"] == passes["image_ns"]).all()
 
@@ -218,12 +217,10 @@ def test_a_paced_replay_waits_on_its_own_clock(session_cache, tmp_path):
     steady = results.passes.query("phase == 'steady'")
     assert steady["due_ns"].diff().dropna().unique().tolist() == [50_000_000_000]
     assert (steady["lateness_ns"] < 0).all()
-    [summary] = summarise(results)
-    assert summary.paced and summary.power
-    assert summary.paced.misses == 0
-    [power] = summary.power
+    [trial] = trials_of(results)
+    assert trial.estimate("deadline_misses").value == 0
     # A third of a second of work in fifty.
-    assert power.mean_w == pytest.approx(1 + 2 * 0.3 / 50, abs=0.02)
+    assert trial.estimate("power_mean_w").value == pytest.approx(1 + 2 * 0.3 / 50, abs=0.02)
 
 
 def test_listed_sessions_are_played_as_they_are_listed(session_cache, tmp_path):

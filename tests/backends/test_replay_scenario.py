@@ -7,7 +7,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.target import Target
@@ -153,11 +153,11 @@ def test_a_scenario_may_give_windows(session_cache, tmp_path):
     assert not len(results.passes)
     assert results.windows["inferences"].unique().tolist() == [20]
     assert results.windows["phase"].tolist() == ["first", "steady", "steady", "steady"] * 3
-    [trial] = summarise(results)
-    assert trial.image_s is None and trial.infer_s is not None and trial.extrapolated
+    [trial] = trials_of(results)
+    assert trial.latency_metric == "infer_s" and "extrapolated" in trial.marks
     # 0.3 s a scene, of which 88 % is inference; every third window takes twice as long.
-    assert trial.infer_s.median == pytest.approx(0.3 * 0.88, rel=0.05)
-    slowest = max(value for values in trial.infer_s_values for value in values)
+    assert trial.estimate("infer_s").value == pytest.approx(0.3 * 0.88, rel=0.05)
+    slowest = max(value for values in trial.values_of("infer_s") for value in values)
     assert slowest == pytest.approx(2 * 0.3 * 0.88, rel=0.1)
     crashed = scenario(tmp_path, "windows = {}\ncrashes = [{ session = 1 }]\n", "crashed.toml")
     failed = replay(session_cache, tmp_path, crashed, name="crashed", retries=0)
@@ -168,12 +168,12 @@ def test_each_of_several_sources_is_played_with_pictures_of_its_own(session_cach
     wide = scenario(tmp_path, "\n[scene]\nrows = 1\ncolumns = 4\n", "wide.toml")
     (tmp_path / "wide.toml").write_text((tmp_path / "wide.toml").read_text().replace("n = 20", "n = 30"))
     results = replay(session_cache, tmp_path / "both", scenario(tmp_path), f"source={wide}")
-    first, second = summarise(results)
+    first, second = trials_of(results)
     scenes = [results.experiment.scene_of(trial) for trial in results.experiment.trials]
     assert [(scene.rows, scene.columns) for scene in scenes] == [(2, 3), (1, 4)]
-    assert first.accuracy and second.accuracy
-    assert (first.accuracy.n, second.accuracy.n) == (20, 30)
-    assert first.accuracy.k > 12 and second.accuracy.k > 18  # nine of ten, and never one of five
+    accuracies = [trial.estimate("accuracy") for trial in (first, second)]
+    assert [accuracy.n for accuracy in accuracies] == [20, 30]
+    assert all(accuracy.value > 0.6 for accuracy in accuracies)  # nine of ten, and never one of five
 
 
 @pytest.mark.slow

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from edgebench.judge.columns import missing_reasons
+from edgebench.judge.core.trials import trials_of
+from edgebench.judge.core.verdict import estimate_for
 from edgebench.judge.requirement import Requirement
-from edgebench.judge.summarise import summarise, trial_json
-from edgebench.judge.verdict import figure_of
 from edgebench.results.load import StoredResults, load
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.measuring.session import LocalDevice, SessionWatch
@@ -74,52 +73,52 @@ def test_each_worker_is_stored_under_its_number(results):
 
 
 def test_figures_are_each_workers_own(results):
-    [summary] = summarise(results)
-    assert summary.status == "done"
-    assert (summary.image_s, summary.infer_s, summary.accuracy, summary.memory_bytes) == (None,) * 4
-    assert not (summary.image_s_values or summary.load_s_values or summary.stages_ms)
+    [trial] = trials_of(results)
+    assert trial.status == "done"
+    for name in ("image_s", "infer_s", "accuracy", "memory_bytes", "load_s", "stages_ms"):
+        assert trial.estimate(name).value is None and not trial.values_of(name)
     passes = results.passes[results.passes["phase"] == "steady"]
-    for worker in summary.workers:
-        mine = passes[passes["worker"] == worker["worker"]]
+    for worker in trial.workers:
+        mine = passes[passes["worker"] == worker.number]
         medians = [statistics.median(rows["image_ns"]) / 1e9 for _, rows in mine.groupby("session")]
-        assert worker["image_s"]["median"] == pytest.approx(statistics.fmean(medians))
-        assert worker["image_s"]["sessions"] == 3
-        assert worker["load_s"] and worker["memory_bytes"] and worker["accuracy"]["n"] == ROWS * COLUMNS
+        image_s = trial.estimate("image_s", worker.number)
+        assert image_s.value == pytest.approx(statistics.fmean(medians))
+        assert len(image_s.sessions) == 3
+        assert trial.estimate("load_s", worker.number).value
+        assert trial.estimate("memory_bytes", worker.number).value
+        assert trial.estimate("accuracy", worker.number).n == ROWS * COLUMNS
 
 
 def test_the_trial_says_why_it_has_no_figure(results):
-    [summary] = summarise(results)
+    [trial] = trials_of(results)
     reason = "2 workers shared the device, and their figures are not pooled"
-    reasons = missing_reasons(summary)
-    assert reasons["image_s"] == reasons["infer_s"] == reasons["memory_bytes"] == reason
-    assert [caution.count for caution in summary.cautions if caution.flag is Flag.SEVERAL_WORKERS] == [2]
-    assert trial_json(summary)["workers"][1]["worker"] == 1
+    assert [caution.count for caution in trial.cautions if caution.flag is Flag.SEVERAL_WORKERS] == [2]
     for quantity, unit in (("accuracy", "1"), ("memory_bytes", "MB"), ("energy_j", "J")):
         requirement = Requirement.model_validate(
             {"name": quantity, "quantity": quantity, "unit": unit, "limit": 1.0}
         )
-        figure = figure_of(summary, requirement)
-        assert (figure.value, figure.reason) == (None, reason)
+        estimate = estimate_for(trial, requirement)
+        assert (estimate.value, estimate.reason) == (None, reason)
     requirement = Requirement.model_validate(
         {"name": "p90", "quantity": "image_s", "unit": "s", "limit": 1.0, "statistic": "p90"}
     )
-    assert figure_of(summary, requirement).reason == reason
+    assert estimate_for(trial, requirement).reason == reason
 
 
 def test_requests_are_each_workers_own_too(results):
     experiment = results.experiment
     [trial] = experiment.trials
     queued = trial.model_copy(update={"inputs": {"settings": {"concurrency": 2}}})
-    [summary] = summarise(StoredResults(results.path, experiment.model_copy(update={"trials": (queued,)})))
-    assert (summary.request_ms, summary.in_flight, summary.request_ms_values) == (None, None, ())
+    [summed] = trials_of(StoredResults(results.path, experiment.model_copy(update={"trials": (queued,)})))
+    assert summed.estimate("request_ms").value is summed.estimate("in_flight").value is None
     batches = results.batches[results.batches["phase"] == "steady"]
-    for worker in summary.workers:
-        mine = batches[batches["worker"] == worker["worker"]]
+    for worker in summed.workers:
+        mine = batches[batches["worker"] == worker.number]
         took_ms = (mine["infer_end_ns"] - mine["infer_start_ns"]) / 1e6
-        assert worker["request_ms"]["median"] == pytest.approx(
-            took_ms.groupby(mine["session"]).median().mean()
-        )
-        assert worker["request_ms"]["n"] == len(mine) and worker["in_flight"] == pytest.approx(1.0)
+        request_ms = summed.estimate("request_ms", worker.number)
+        assert request_ms.value == pytest.approx(took_ms.groupby(mine["session"]).median().mean())
+        assert request_ms.n == len(mine)
+        assert summed.estimate("in_flight", worker.number).value == pytest.approx(1.0)
 
 
 def test_windows_are_each_workers_own_too(results):
@@ -134,9 +133,10 @@ def test_windows_are_each_workers_own_too(results):
     in_windows = StoredResults(results.path, results.experiment)
     tables = {"passes": results.passes.iloc[:0], "windows": as_windows}
     in_windows._tables = {name: rows_of_frame(frame) for name, frame in tables.items()}
-    [summary] = summarise(in_windows)
-    assert (summary.infer_s, summary.measured_patches, summary.extrapolated) == (None, 1, True)
-    assert "extrapolated" in summary.mark
-    for worker in summary.workers:
-        assert worker["image_s"] is None
-        assert worker["infer_s"]["median"] == pytest.approx(0.002 * ROWS * COLUMNS)
+    [trial] = trials_of(in_windows)
+    assert (trial.estimate("infer_s").value, trial.scene.measured_patches) == (None, 1)
+    assert "extrapolated" in trial.marks
+    for worker in trial.workers:
+        assert trial.estimate("image_s", worker.number).value is None
+        infer_s = trial.estimate("infer_s", worker.number).value
+        assert infer_s == pytest.approx(0.002 * ROWS * COLUMNS)

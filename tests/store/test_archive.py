@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from edgebench.results import archive as archive_writing
 from edgebench.results import archive as form
 from edgebench.results.archive import unpack_archive
@@ -76,9 +76,8 @@ def test_who_imports_it_gets_the_same_figures(result, packed, tmp_path):
     assert unpacked.path == tmp_path / "results" / "made"
     assert (unpacked.trials, unpacked.sessions) == (2, 6)
     assert unpacked.sha256 == hashlib.sha256(packed.read_bytes()).hexdigest()
-    here, there = (summarise(load(folder)) for folder in (result, unpacked.path))
-    assert [summary.image_s for summary in there] == [summary.image_s for summary in here]
-    assert [summary.accuracy for summary in there] == [summary.accuracy for summary in here]
+    here, there = (trials_of(load(folder)) for folder in (result, unpacked.path))
+    assert [trial.estimates for trial in there] == [trial.estimates for trial in here]
     for before, after in zip(here, there, strict=True):
         assert before.power and after.power
         assert (
@@ -300,14 +299,14 @@ def test_what_is_no_archive_is_refused(packed, tmp_path):
 @pytest.mark.attack("any byte of an archive is another: it is refused, or every figure is as it was")
 def test_flipped_bytes_are_noticed(result, packed, tmp_path):
     data = packed.read_bytes()
-    figures = [summary.image_s for summary in summarise(load(result))]
+    latencies = [trial.estimate("image_s") for trial in trials_of(load(result))]
     for number, at in enumerate(range(7, len(data), max(1, len(data) // 60))):
         (tmp_path / "flipped.zip").write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
         try:
             unpacked = unpack_archive(tmp_path / "flipped.zip", tmp_path / str(number))
         except StoredResultError:
             continue
-        assert [summary.image_s for summary in summarise(load(unpacked.path))] == figures
+        assert [trial.estimate("image_s") for trial in trials_of(load(unpacked.path))] == latencies
 
 
 def test_a_disk_without_room_is_told_before_anything_is_unpacked(packed, tmp_path, monkeypatch):

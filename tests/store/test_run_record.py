@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.summarise import summarise, summarise_one
+from edgebench.judge.core.trials import trial_with_key, trials_of
 from edgebench.records.stored import RunRecord
 from edgebench.report.forms import document
 from edgebench.report.schemas import schema
@@ -28,7 +28,7 @@ def test_it_is_absent_in_results_of_earlier_versions(experiment_path):
     results = load(experiment_path)
     assert results.run is None
     assert not results.warnings
-    assert document(results, summarise(results), [])["run"] is None
+    assert document(results, trials_of(results), [])["run"] is None
     assert read_run(experiment_path) is None
 
 
@@ -42,7 +42,7 @@ def test_it_is_written_read_and_replaced(experiment_path):
     assert load(experiment_path).run == OVER
     assert not list(experiment_path.glob(".writing-*"))
     results = load(experiment_path)
-    written = document(results, summarise(results), [])
+    written = document(results, trials_of(results), [])
     jsonschema.validate(written, schema("result"))
     assert written["run"]["ended"] == "time"
 
@@ -50,7 +50,7 @@ def test_it_is_written_read_and_replaced(experiment_path):
 def test_it_says_why_a_trial_was_not_measured(experiment_path):
     with ExperimentStore.open(experiment_path) as store:
         store.write_run(OVER)
-    done, not_run = summarise(load(experiment_path))
+    done, not_run = trials_of(load(experiment_path))
     assert (done.status, not_run.status) == ("done", "not_run")
     assert not_run.reason == "time of 30 min over after 0 of 3 sessions"
 
@@ -75,7 +75,7 @@ def test_a_damaged_one_is_left_out_and_told(experiment_path, text):
     assert results.run is None
     [warning] = results.warnings
     assert "run.json" in warning
-    assert [summary.status for summary in summarise(results)] == ["done", "not_run"]
+    assert [trial.status for trial in trials_of(results)] == ["done", "not_run"]
 
 
 def test_a_link_out_of_the_folder_is_not_followed(experiment_path, tmp_path):
@@ -88,8 +88,8 @@ def test_a_link_out_of_the_folder_is_not_followed(experiment_path, tmp_path):
 def test_one_trial_alone_is_summed_up_as_among_the_others(tmp_path):
     experiment_path = made_experiment(tmp_path, power=True)
     results = load(experiment_path)
-    summary_by_key = {summary.key: summary for summary in summarise(results)}
+    by_key = {trial.key: trial for trial in trials_of(results)}
     key = key_of(QUARTER[0])
-    assert summarise_one(results, key) == summary_by_key[key]
+    assert trial_with_key(results, key).estimates == by_key[key].estimates
     with pytest.raises(ValueError):
-        summarise_one(results, "f" * 16)
+        trial_with_key(results, "f" * 16)

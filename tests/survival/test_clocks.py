@@ -5,9 +5,9 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from edgebench.judge.core.judged import judge_folder
 
 import edgebench
-from edgebench.judge.judged import judge_folder
 from edgebench.report.forms import export
 from edgebench.run.measuring import execution as campaign
 from edgebench.run.measuring import session
@@ -58,7 +58,7 @@ def test_a_wall_clock_that_jumps_disturbs_nothing(own, monkeypatch):
     sessions = judged.results.sessions
     assert (sessions["duration_s"] >= 0).all() and (sessions["harness_s"].dropna() < 60).all()
     assert not sessions["started_utc"].is_monotonic_increasing  # it did jump
-    assert {summary.status for summary in judged.summaries} == {"done"}
+    assert {trial.status for trial in judged.trials} == {"done"}
     assert "</html>" in export(judged, own / "report.html").read_text()
 
 
@@ -86,10 +86,10 @@ def test_a_device_clock_that_was_set_anew_between_two_runs(own, monkeypatch, fir
     assert small.run("one", resume=True).sessions == 1
     judged = judge_folder(small.results / "one")
     assert sessions_of(small.results / "one") == [0, 1, 2]
-    [summary] = judged.summaries
-    assert summary.status == "done"
-    assert all(0 < value < 10 for values in summary.image_s_values for value in values)
-    key = summary.key
+    [trial] = judged.trials
+    assert trial.status == "done"
+    assert all(0 < value < 10 for values in trial.values_of("image_s") for value in values)
+    key = trial.key
     offsets = [record.clock["fit"]["offset_ns"] for record in judged.results.session_records(key)]
     assert [round((offset or 0) / 1e12) for offset in offsets] == [
         round(ns / 1e12) for ns in (first_ns, first_ns, then_ns)

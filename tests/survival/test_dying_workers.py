@@ -2,8 +2,8 @@
 
 import psutil
 import pytest
+from edgebench.judge.core.judged import judge_folder
 
-from edgebench.judge.judged import judge_folder
 from tests.survival.mounts import sessions_of
 from tests.survival.small import Small
 
@@ -57,8 +57,8 @@ def test_a_worker_that_dies_in_any_stage_costs_its_session_and_no_other(own):
     assert not small.run("one", resume=False).interrupted
     folder = small.results / "one"
     judged = judge_folder(folder)
-    [summary] = judged.summaries
-    records = {record.n: record for record in judged.results.session_records(summary.key)}
+    [trial] = judged.trials
+    records = {record.n: record for record in judged.results.session_records(trial.key)}
     assert sessions_of(folder) == list(range(len(records)))
     for at, stage in enumerate(STAGES):
         record = records[2 * at]
@@ -71,8 +71,8 @@ def test_a_worker_that_dies_in_any_stage_costs_its_session_and_no_other(own):
     others = [record for n, record in records.items() if n % 2 or n >= 2 * len(STAGES)]
     assert {record.status for record in others} == {"ok"}
     ok = [n for n, record in records.items() if record.status == "ok"]
-    assert summary.image_s is not None and summary.image_s.sessions == len(ok)
-    assert len(summary.failures) == len(STAGES) - 1
+    assert len(trial.estimate("image_s").sessions) == len(ok)
+    assert len(trial.failures) == len(STAGES) - 1
     # What a session had measured before its worker died is kept beside its failure.
     passes = judged.results.passes
     assert {0, 2 * STAGES.index("steady")} <= set(passes["session"])

@@ -6,11 +6,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from edgebench.judge.core.judged import judge_folder
 
 import edgebench
-from edgebench.judge.judged import judge_folder
+from edgebench.judge.core.trials import trials_of
 from edgebench.judge.profile import load_profile
-from edgebench.judge.summarise import summarise
 from edgebench.report.schemas import schema
 from edgebench.report.terminal import make_console
 from edgebench.run.measuring.host_queue import Outcome
@@ -40,9 +40,9 @@ def profile(folder, **limits):
 
 
 def only(path):
-    [summary] = summarise(edgebench.load(path))
-    assert summary.ended is not None
-    return summary, summary.ended
+    [trial] = trials_of(edgebench.load(path))
+    assert trial.ended is not None
+    return trial, trial.ended
 
 
 def adaptive(cache, folder, source, **flags):
@@ -60,8 +60,8 @@ def narrow(session_cache, tmp_path_factory, source):
 
 def test_a_target_that_is_reached_ends_the_trial(narrow):
     path, outcome = narrow
-    summary, end = only(path)
-    assert (end.by, summary.status, outcome.out_of_time) == ("rule", "done", False)
+    trial, end = only(path)
+    assert (end.by, trial.status, outcome.out_of_time) == ("rule", "done", False)
     assert 12 <= end.sessions == outcome.sessions < 30
     assert end.half_width is not None and end.half_width <= 0.025
     assert "of 2.5 % asked, after" in end.text
@@ -104,8 +104,8 @@ def test_a_run_that_is_out_of_time_goes_on_to_the_very_same_end(
     clock = session_clock(monkeypatch, 13.0)
     path, outcome = adaptive(session_cache, tmp_path, source, clock=clock, **flags)
     assert (outcome.out_of_time, outcome.sessions) == (True, 2)
-    summary, end = only(path)
-    assert (end.by, summary.status) == ("time", "partial")
+    trial, end = only(path)
+    assert (end.by, trial.status) == ("time", "partial")
     assert end.text == (
         "time of 25 s over after 2 of at most 30 sessions, without reaching 2.5 %: no interval yet"
     )
@@ -123,8 +123,8 @@ def test_a_run_that_is_out_of_time_goes_on_to_the_very_same_end(
 
 def test_a_target_that_is_never_reached_ends_at_the_most_sessions(session_cache, tmp_path, source):
     path, outcome = adaptive(session_cache, tmp_path, source, target_ci="0.01%", sessions=4)
-    summary, end = only(path)
-    assert (end.by, end.sessions, summary.status, outcome.sessions) == ("most", 4, "done", 4)
+    trial, end = only(path)
+    assert (end.by, end.sessions, trial.status, outcome.sessions) == ("most", 4, "done", 4)
     assert end.text.startswith("4 sessions, the most allowed, without reaching 0.01 %: now ")
 
 
@@ -135,19 +135,19 @@ def test_verdicts_that_pass_and_fail_are_settled_at_the_third_session(session_ca
     assert (end.by, end.sessions) == ("rule", 3)
     assert end.text == f"every verdict that can be settled is settled, after 3 sessions ({SPENDING_NAME})"
     verdicts = judge_folder(path).verdicts
-    assert [one.verdict for one in verdicts] == ["pass", "fail"]
+    assert [one.word for one in verdicts] == ["pass", "fail"]
 
 
 def test_what_is_missing_does_not_keep_a_trial_running(session_cache, tmp_path, source):
     flags = {"decide": True, "profile": ["disco-realtime"]}
     path, _ = adaptive(session_cache, tmp_path, source, **flags)
     assert only(path)[1].sessions == 3
-    words = {one.verdict for one in judge_folder(path, [load_profile("disco-realtime")]).verdicts}
+    words = {one.word for one in judge_folder(path, [load_profile("disco-realtime")]).verdicts}
     assert words == {"pass", "unknown"}
 
 
 def test_a_verdict_at_its_limit_is_never_settled(session_cache, tmp_path, source, narrow):
-    median = only(narrow[0])[0].image_s.median
+    median = only(narrow[0])[0].estimate("image_s").value
     mine = profile(tmp_path, image_s=median)
     path, _ = adaptive(session_cache, tmp_path, source, decide=True, profile=[mine], sessions=4)
     _, end = only(path)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from edgebench.stats.warnings import Flag
 from tests.backends.replaying import replay
 from tests.frozen.replays import HERE
@@ -67,11 +67,11 @@ def says(flag: Flag, sentence: str) -> bool:
 def raised(cache, folder, source, **flags):
     """What is told of the scenario's only trial; one session shows whatever is no matter of sessions."""
     path = str(HERE / "scenarios" / f"{source}.toml")
-    [summary] = summarise(replay(cache, folder, path, **{"sessions": 1, "passes": 10, **flags}))
+    [trial] = trials_of(replay(cache, folder, path, **{"sessions": 1, "passes": 10, **flags}))
     few = flags.get("sessions", 1) == 1
     return [
         text
-        for text in summary.warnings
+        for text in trial.warnings
         if not text.startswith("replay: ") and not (few and says(Flag.FEW_SESSIONS, text))
     ]
 

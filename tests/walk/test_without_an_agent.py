@@ -15,7 +15,7 @@ import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from edgebench.testing import BackendContract
 from tests.serial_board import PATCH_INSTRUCTIONS, PATCH_NS, UNCOUNTED, WINDOW_INFERENCES, SerialBackend
 from tests.synthetic_results import write_record
@@ -99,9 +99,9 @@ def test_windows_go_the_whole_way(run):
     assert trial["accuracy"]["k"] == trial["accuracy"]["n"] == 4
     assert (trial["scene_accuracy"]["k"], trial["scene_accuracy"]["n"]) == (4, 4)
     assert "infer_s" in output and "9 of 9 windows covered 3 of 6 patches" in report
-    verdicts = {one.requirement: one for one in edgebench_verdicts()}
-    assert verdicts["runtime"].verdict == "pass"
-    assert verdicts["picture"].verdict == "unknown" and "windows" in verdicts["picture"].reason
+    verdicts = {one.requirement.name: one for one in edgebench_verdicts()}
+    assert verdicts["runtime"].word == "pass"
+    assert verdicts["picture"].word == "unknown" and "windows" in verdicts["picture"].reason
     # The port stands in experiment.json alone.
     assert results.experiment.targets[0].port == "/dev/ttyACM7"
     for name in ("one.json", "one.csv", "one.md", "one.html"):
@@ -154,14 +154,14 @@ def test_patches_that_cannot_be_are_refused(run, windowed, flags):
 
 
 def edgebench_verdicts() -> list[Any]:
-    from edgebench.judge.judged import judge_folder
+    from edgebench.judge.core.judged import judge_folder
 
     return judge_folder(Path("results/one")).verdicts
 
 
 def test_a_narrow_interval_of_windows_ends_a_trial(run):
     measured(run, "--target-ci", "1%", "--sessions", "15", "--quiet")
-    [trial] = summarise(edgebench.load("results/one"))
+    [trial] = trials_of(edgebench.load("results/one"))
     assert trial.ended is not None and trial.ended.by == "rule"
     assert "(infer_s)" in trial.ended.text
 
@@ -170,12 +170,12 @@ def test_it_is_resumed(run):
     measured(run, "--quiet")
     results = edgebench.load("results/one")
     sessions = results.path / "trials" / results.experiment.trials[0].key / "sessions"
-    before = summarise(results)
+    before = [trial.estimates for trial in trials_of(results)]
     shutil.rmtree(sessions / "002")
     (results.path / "run.json").unlink()
     measured(run, "--resume", "--quiet")
     assert (sessions / "002" / "windows.parquet").is_file()
-    assert summarise(edgebench.load("results/one")) == before
+    assert [trial.estimates for trial in trials_of(edgebench.load("results/one"))] == before
 
 
 def test_passes_over_some_patches_are_scaled_up_and_flagged(run):
@@ -220,8 +220,8 @@ def test_passes_of_patches_that_the_host_cut_are_told_without_patchify(run):
     assert trial["mark"] == row["mark"] == "extrapolated without patchify"
     for text in (" ".join(output.split()), report, Path("one.html").read_text(), row["warnings"]):
         assert omission in text.replace("image\\_s", "image_s")
-    verdicts = {one.requirement: one for one in edgebench_verdicts()}
-    assert (verdicts["picture"].verdict, verdicts["runtime"].verdict) == ("pass", "pass")
+    verdicts = {one.requirement.name: one for one in edgebench_verdicts()}
+    assert (verdicts["picture"].word, verdicts["runtime"].word) == ("pass", "pass")
     assert omission in verdicts["picture"].reason and "patchify" not in verdicts["runtime"].reason
 
 
@@ -239,20 +239,20 @@ def test_passes_of_inputs_that_the_host_prepared_tell_of_inference_alone(run):
     assert trial["reasons"]["image_s"] == reason
     assert f"no latency per image: {reason}" in " ".join(output.split())
     assert "9 of 9 passes covered 2 of 6 patches" in report and "9 windows" not in report
-    verdicts = {one.requirement: one for one in edgebench_verdicts()}
-    assert (verdicts["picture"].verdict, verdicts["picture"].reason) == ("unknown", reason)
-    assert verdicts["runtime"].verdict == "pass"
+    verdicts = {one.requirement.name: one for one in edgebench_verdicts()}
+    assert (verdicts["picture"].word, verdicts["picture"].reason) == ("unknown", reason)
+    assert verdicts["runtime"].word == "pass"
 
 
 def test_a_device_that_scales_up_by_itself_is_flagged_by_its_word(run):
     measured(run, "--quiet", options={"gives": "passes"})
-    assert summarise(edgebench.load("results/one"))[0].extrapolated is False
+    assert "extrapolated" not in trials_of(edgebench.load("results/one"))[0].marks
     results = edgebench.load("results/one")
     for path in results.path.glob("trials/*/sessions/*/session.json"):
         write_record(path, json.loads(path.read_text()) | {"measured_patches": 4})
-    [trial] = summarise(edgebench.load("results/one"))
-    assert (trial.measured_patches, trial.extrapolated) == (4, True)
-    assert trial.image_s is not None and trial.image_s.median == pytest.approx(SCENE_S)
+    [trial] = trials_of(edgebench.load("results/one"))
+    assert trial.scene.measured_patches == 4 and "extrapolated" in trial.marks
+    assert trial.estimate("image_s").value == pytest.approx(SCENE_S)
 
 
 @pytest.mark.parametrize("gives", ["windows", "passes"])
@@ -267,7 +267,7 @@ def test_an_emulated_device_has_no_seconds_and_no_verdict(run, gives):
     for name in ("image_s", "infer_s", "power"):
         assert "emulated" in trial["reasons"][name]
     assert trial["accuracy"]["k"] == 4  # what it computes is not a time
-    assert {(one.verdict, "emulated" in one.reason) for one in edgebench_verdicts()} == {("unknown", True)}
+    assert {(one.word, "emulated" in one.reason) for one in edgebench_verdicts()} == {("unknown", True)}
     # All sessions that may be measured are: nothing settles its verdicts.
     assert (trial["ended"]["by"], trial["ended"]["sessions"]) == ("most", 5)
     for text in (output, report, Path("one.html").read_text(), trial["mark"]):
@@ -288,7 +288,7 @@ def test_an_emulated_device_tells_its_instructions(run):
     assert "instructions" not in trial["reasons"] and trial["infer_s"] is None
     for text in (output, report, Path("one.html").read_text()):
         assert f"{PATCH_INSTRUCTIONS:,}" in text
-    assert {verdict.verdict for verdict in edgebench_verdicts()} == {"unknown"}
+    assert {verdict.word for verdict in edgebench_verdicts()} == {"unknown"}
 
 
 @pytest.mark.parametrize("emulated", [True, False])
@@ -307,11 +307,11 @@ def test_a_sweep_measures_the_devices_own_pictures(run):
     results = edgebench.load("results/one")
     assert results.trials["settings"].tolist() == ["gives=windows", "gives=passes"]
     assert results.trials["concurrency"].tolist() == [1, 1]
-    first, second = summarise(results)
+    first, second = trials_of(results)
     for trial in (first, second):
         assert trial.status == "done"
-        assert trial.accuracy is not None and (trial.accuracy.k, trial.accuracy.n) == (4, 4)
-        assert trial.infer_s is not None and trial.infer_s.median == pytest.approx(SCENE_S)
+        assert trial.estimate("accuracy").notes[0] == "4 of 4"
+        assert trial.estimate("infer_s").value == pytest.approx(SCENE_S)
 
 
 @pytest.mark.parametrize("gives", ["windows", "passes"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.conftest import client_of
@@ -59,6 +59,6 @@ def test_a_restart_amid_a_run(library, call, tmp_path, monkeypatch):
         board.before("run", board.firmware.restart, skip=6)
         base = ("run", "--device", "sums", "--set", f"address={board.address}", "--name", "one", "--quiet")
         call(*base, "--depth", "0.25", "--sessions", "3", "--passes", "3")
-    [trial] = summarise(edgebench.load(tmp_path / "results" / "one"))
-    assert trial.image_s is not None and trial.image_s.sessions == 3
+    [trial] = trials_of(edgebench.load(tmp_path / "results" / "one"))
+    assert len(trial.estimate("image_s").sessions) == 3
     assert "restarted" in " ".join(trial.failures)

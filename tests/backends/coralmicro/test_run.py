@@ -13,7 +13,7 @@ import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.played_board import PlayedBoard
@@ -72,15 +72,15 @@ def run(call, board, tmp_path):
 @pytest.mark.slow
 def test_passes_of_a_part_are_scaled_up_and_flagged_everywhere(run, call, board, tmp_path):
     results = run("--sessions", "3", "--passes", "3")
-    [trial] = summarise(results)
+    [trial] = trials_of(results)
     assert trial.status == "done", trial
-    assert (trial.measured_patches, trial.extrapolated) == (5, True)
+    assert trial.scene.measured_patches == 5 and "extrapolated" in trial.marks
     steady = results.passes[results.passes["phase"] == "steady"]
     assert set(steady["patches"]) == {5}
     longest_s, shortest_s = steady["image_ns"].max() / 1e9, steady["image_ns"].min() / 1e9
-    assert trial.image_s is not None
-    assert shortest_s * 12 / 5 <= trial.image_s.median <= longest_s * 12 / 5
-    assert trial.accuracy is not None and (trial.accuracy.k, trial.accuracy.n) == (5, 5)
+    image_s = trial.estimate("image_s").value
+    assert image_s is not None and shortest_s * 12 / 5 <= image_s <= longest_s * 12 / 5
+    assert trial.estimate("accuracy").notes[0] == "5 of 5"
     records = results.session_records(trial.key)
     assert [record.cold["load_s"] is None for record in records] == [False, True, True]
 
@@ -101,16 +101,16 @@ def test_passes_of_a_part_are_scaled_up_and_flagged_everywhere(run, call, board,
 @pytest.mark.slow
 def test_a_meter_on_this_machine_gives_power_and_no_energy_of_passes_too_short_for_it(run, tmp_path):
     meter = f"csv:{played_files.write(tmp_path)}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
-    [trial] = summarise(run("--sessions", "1", "--passes", "2", "--meter", meter))
-    [power] = trial.power or ()
-    assert power.mean_w == pytest.approx(5.0) and power.energy_j is None
-    assert "are too short for readings over 0.02 s" in power.reason
+    [trial] = trials_of(run("--sessions", "1", "--passes", "2", "--meter", meter))
+    energy = trial.estimate("energy_j")
+    assert trial.estimate("power_mean_w").value == pytest.approx(5.0) and energy.value is None
+    assert "are too short for readings over 0.02 s" in energy.reason
 
 
 @pytest.mark.slow
 def test_a_sweep_and_several_models_share_the_board(run):
     results = run("--depth", "0.5", "--set", "allow-cpu=true", "--set", "allow-cpu=false", "--sessions", "2")
-    trials = summarise(results)
+    trials = trials_of(results)
     assert [trial.status for trial in trials] == ["done"] * 4
     # Trials take turns, so that each session finds another's model there, and loads its own.
     assert all(
@@ -136,17 +136,17 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(run, board):
     begun = run("--sessions", "4", "--passes", "3", code=130)
     statuses = [record.status for record in begun.session_records(begun.experiment.trials[0].key)]
     assert statuses == ["ok", "ok", "interrupted"]
-    [trial] = summarise(run("--sessions", "4", "--passes", "3", "--resume"))
-    assert trial.status == "done" and trial.image_s is not None and trial.image_s.sessions == 4
+    [trial] = trials_of(run("--sessions", "4", "--passes", "3", "--resume"))
+    assert trial.status == "done" and len(trial.estimate("image_s").sessions) == 4
 
 
 @pytest.mark.slow
 def test_a_board_that_is_lost_between_sessions_fails_those_alone(run, board, monkeypatch):
     monkeypatch.setenv("EDGEBENCH_RECONNECT_S", "0.01")
     board.before("run", board.firmware.restart, skip=6)
-    [trial] = summarise(run("--sessions", "3", "--passes", "3"))
+    [trial] = trials_of(run("--sessions", "3", "--passes", "3"))
     # The session that the restart ended was measured once more.
-    assert trial.image_s is not None and trial.image_s.sessions == 3
+    assert len(trial.estimate("image_s").sessions) == 3
     assert "restarted" in " ".join(trial.failures)
 
 
@@ -162,8 +162,9 @@ def test_a_model_that_the_compiler_makes_goes_to_the_board(call, tmp_path, monke
             *("--accuracy-images", "5", "--board", "coral-dev-board-micro"),
         )
     results = edgebench.load(tmp_path / "results" / "one")
-    [trial] = summarise(results)
-    assert (trial.status, trial.measured_patches, trial.mark) == ("done", 4, "extrapolated without patchify")
+    [trial] = trials_of(results)
+    assert (trial.status, trial.scene.measured_patches) == ("done", 4)
+    assert trial.marks == ("extrapolated", "without patchify")
     [record] = results.session_records(trial.key)
     assert record.golden is not None and record.golden.top1_equal == record.golden.n > 0
     assert record.runtime["edge_tpu_operations"] == 1
@@ -179,7 +180,7 @@ def test_a_compiled_file_alone_goes_to_the_board(call, tmp_path, prepared_quarte
             *("--model", "x_edgetpu.tflite", "--sessions", "1", "--passes", "1", "--patches", "2", "--quiet"),
         )
     results = edgebench.load(tmp_path / "results" / "one")
-    [trial] = summarise(results)
+    [trial] = trials_of(results)
     assert trial.status == "done", trial
     [record] = results.session_records(trial.key)
     assert record.golden is not None and (record.golden.reference, record.golden.max_abs_diff) == ("", 0.0)
@@ -189,7 +190,7 @@ def test_a_compiled_file_alone_goes_to_the_board(call, tmp_path, prepared_quarte
 def test_what_does_not_fit_is_a_trial_of_its_own(run, board):
     """Of two models one is larger than the board's memory, as its firmware says."""
     board.firmware.room["model"] = len(sums.OTHER_MODEL) - 1
-    small, large = summarise(run("--depth", "0.5", "--sessions", "1", code=5))
+    small, large = trials_of(run("--depth", "0.5", "--sessions", "1", code=5))
     assert (small.status, large.status) == ("done", "unsupported")
     assert f"{len(sums.OTHER_MODEL):,}" in large.reason
 

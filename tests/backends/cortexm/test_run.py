@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
-from edgebench.judge.summarise import summarise
+from edgebench.judge.core.trials import trials_of
 from edgebench.prepare.cache import Cache
 from edgebench.records.values import Pictures
 from edgebench.testing.backend_kit import images_of, scene_of
@@ -61,13 +61,11 @@ def test_windows_become_the_runtimes_time_for_a_scene(run):
     results = run("--sessions", "2", "--passes", "3", "--patches", "2")
     windows = results.windows
     assert windows[windows["phase"] == "steady"]["patch"].tolist() == [0, 6, 0] * 2
-    [trial] = summarise(results)
+    [trial] = trials_of(results)
     assert trial.status == "done", trial
-    assert trial.image_s is None
-    assert trial.infer_s is not None and trial.infer_s.sessions == 2
-    assert trial.extrapolated and not trial.emulated
-    assert trial.accuracy is not None
-    assert (trial.accuracy.k, trial.accuracy.n) == (3, 3)
+    assert trial.latency_metric == "infer_s" and len(trial.estimate("infer_s").sessions) == 2
+    assert "extrapolated" in trial.marks and not trial.is_emulated
+    assert trial.estimate("accuracy").notes[0] == "3 of 3"
     records = [
         json.loads(path.read_text()) for path in sorted(results.path.glob("trials/*/sessions/*/session.json"))
     ]
@@ -80,10 +78,10 @@ def test_windows_become_the_runtimes_time_for_a_scene(run):
 def test_a_meter_on_this_machine_gives_power_and_no_energy_of_passes_too_short_for_it(run, tmp_path):
     meter = f"csv:{played_files.write(Path(tmp_path))}?time=t_s&power=p_mw&clock=start&scope=usb&rate_hz=50"
     results = run("--sessions", "1", "--passes", "2", "--meter", meter)
-    [trial] = summarise(results)
-    [power] = trial.power or ()
-    assert power.mean_w == pytest.approx(5.0) and power.energy_j is None
-    assert "are too short for readings over 0.02 s" in power.reason
+    [trial] = trials_of(results)
+    energy = trial.estimate("energy_j")
+    assert trial.estimate("power_mean_w").value == pytest.approx(5.0) and energy.value is None
+    assert "are too short for readings over 0.02 s" in energy.reason
     [record] = results.session_records(results.experiment.trials[0].key)
     idle, steady, idle_after = (record.windows_ns[name] for name in ("idle", "steady", "idle_after"))
     assert idle[1] <= steady[0] < steady[1] <= idle_after[0]
