@@ -1,10 +1,12 @@
-"""Figures, verdicts, nearest passing limits and settled verdicts in full digits, while the core behind them changes."""
+"""Figures, verdicts, passing limits and settled verdicts in full digits, while the core changes."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.frozen.expected_values import KEYS, differences, expected, rows_of_folder, rows_of_published
+from tests.frozen.core_rows import rows_of_folder, rows_of_published
+from tests.frozen.expected_values import KEYS, differences, expected
+from tests.frozen.made_results import DECLARED, MADE, make
 from tests.frozen.replays import QUICK, SLOW
 
 
@@ -17,6 +19,17 @@ def test_a_quick_scenario_has_the_expected_values(quick, name):
 @pytest.mark.parametrize("name", SLOW)
 def test_a_scenario_has_the_expected_values(slow, name):
     assert differences(expected(name), rows_of_folder(slow[0] / "results" / name)) == []
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_scenario_has_the_expected_values_with_what_is_declared(quick, name):
+    scenario, declared = DECLARED[name]
+    assert differences(expected(name), rows_of_folder(quick[0] / "results" / scenario, **declared)) == []
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_made_result_has_the_expected_values(tmp_path, name):
+    assert differences(expected(name), rows_of_folder(make(tmp_path, name))) == []
 
 
 def test_published_figures_have_the_expected_values():
