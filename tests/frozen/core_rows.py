@@ -65,12 +65,15 @@ def rows_of_published() -> Document:
 
 def rows(judged: Judged) -> Document:
     """All rows of a judged result."""
-    names = {trial.key: _name(trial) for trial in judged.summaries}
+    names = {trial.key: trial_name(trial) for trial in judged.summaries}
     assert len(set(names.values())) == len(judged.summaries), "two trials have one name"
     document: Document = {part: [] for part in KEYS}
     for trial in judged.summaries:
-        found = ([names[trial.key], *row] for row in _estimates(trial, judged.profiles))
-        document["estimates"] += (row for row in found if any(number is not None for number in row[-4:-1]))
+        document["estimates"] += (
+            [names[trial.key], *row]
+            for row in _estimates(trial, judged.profiles)
+            if any(number is not None for number in row[-4:-1])
+        )
         for profile in judged.profiles:
             document["stopping"] += (
                 [
@@ -80,7 +83,11 @@ def rows(judged: Judged) -> Document:
                 for requirement in profile.judged
             )
     trials = {trial.key: trial for trial in judged.summaries}
-    requirements = {(profile.name, each.name): each for profile in judged.profiles for each in profile.judged}
+    requirements = {
+        (profile.name, requirement.name): requirement
+        for profile in judged.profiles
+        for requirement in profile.judged
+    }
     for verdict in judged.verdicts:
         key = [names[verdict.trial], verdict.profile, verdict.requirement]
         numbers = [_number(getattr(verdict, column)) for column in ("value", "low", "high")]
@@ -91,14 +98,15 @@ def rows(judged: Judged) -> Document:
             ]
         )
         if verdict.verdict != "pass":
-            asked = requirements[verdict.profile, verdict.requirement]
-            nearest = relaxed_limit(trials[verdict.trial], asked)
+            requirement = requirements[verdict.profile, verdict.requirement]
+            nearest = relaxed_limit(trials[verdict.trial], requirement)
             to = _number(nearest.to) if isinstance(nearest, RelaxedLimit) else None
             document["limits"].append([*key, to])
     return document
 
 
-def _name(trial: TrialSummary) -> str:
+def trial_name(trial: TrialSummary) -> str:
+    """Target, variant, settings, batch and requests in flight: the same whatever goes into the key."""
     settings = [f"{name}={value}" for name, value in trial.settings.items() if name not in trial.target]
     batch = f"batch {trial.batch}" if trial.batch != 1 else ""
     concurrency = f"{trial.concurrency} at once" if trial.concurrency != 1 else ""
@@ -113,14 +121,15 @@ def _estimates(trial: TrialSummary, profiles: Sequence[Profile]) -> Iterator[lis
         n = _count(metric, trial)
         if metric.of_schedule or "uplink_bps" in metric.conditions:
             for profile in profiles:
-                more = {"schedule": profile.stated_schedule, "uplink_bps": profile.uplink_bps}
-                if more["schedule" if metric.of_schedule else "uplink_bps"] is not None:
+                conditions = {"schedule": profile.stated_schedule, "uplink_bps": profile.uplink_bps}
+                if conditions["schedule" if metric.of_schedule else "uplink_bps"] is not None:
                     for statistic in metric.statistics:
-                        figure = figure_of(trial, _question(metric, statistic, **more))
+                        figure = figure_of(trial, _question(metric, statistic, **conditions))
                         yield _row(metric.name, statistic, figure, n, profile=profile.name)
         elif metric.rail:
-            for at, rail in enumerate(trial.power or ()):
-                yield from _of_meter(metric, rail, (trial.power_curves or [()] * (at + 1))[at])
+            rails = trial.power or ()
+            for rail, curves in zip(rails, trial.power_curves or [()] * len(rails), strict=True):
+                yield from _of_meter(metric, rail, curves)
         elif metric.is_size:
             sides = figure_of(trial, _question(metric, metric.statistics[0])).value
             if isinstance(sides, tuple):
@@ -191,12 +200,12 @@ def _of_worker(worker: Mapping[str, Any]) -> Iterator[list[Any]]:
         yield _row("accuracy", "share", figure, accuracy["n"], worker=number)
 
 
-def _question(metric: Metric, statistic: str, **more: Any) -> Requirement:
+def _question(metric: Metric, statistic: str, **conditions: Any) -> Requirement:
     """A requirement whose limit lets no other figure take the place of the metric's own."""
     limit = 0.0 if metric.at_least else math.inf
     comparison = "at least" if metric.at_least else "at most"
     fields = {"quantity": metric.name, "statistic": statistic, "limit": limit, "comparison": comparison}
-    return _QUESTION.model_copy(update=fields | {"unit": metric.unit} | more)
+    return _QUESTION.model_copy(update=fields | {"unit": metric.unit} | conditions)
 
 
 def _count(metric: Metric, trial: TrialSummary) -> int:

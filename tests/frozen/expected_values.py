@@ -93,6 +93,7 @@ def _changes(
 ) -> Iterator[str]:
     values = dict(zip(VALUES[part], before, strict=True)).get("value")
     scale = max((abs(number) for number in _flat(values) if number is not None), default=0.0)
+    scale = scale if math.isfinite(scale) else 0.0
     for column, one, other in zip(VALUES[part], before, after, strict=True):
         if column == "n":
             same = one in (0, other)
@@ -107,9 +108,9 @@ def _equal(one: Any, other: Any, rel: float, scale: float) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         pairs = zip(one, other, strict=False)
         return len(one) == len(other) and all(_equal(*pair, rel, scale) for pair in pairs)
-    if type(one) in (int, float) and type(other) in (int, float):
+    if isinstance(one, int | float) and isinstance(other, int | float):
         return math.isclose(one, other, rel_tol=rel, abs_tol=rel * scale)
-    return type(one) is type(other) and bool(one == other)
+    return bool(one == other)
 
 
 def _flat(value: Any) -> Sequence[Any]:
@@ -117,11 +118,10 @@ def _flat(value: Any) -> Sequence[Any]:
 
 
 def _named(part: str, key: Sequence[Any]) -> str:
-    texts = (
-        f"worker {at}" if name == "worker" else str(at) for name, at in zip(KEYS[part], key, strict=True)
-    )
-    shown = [text for text, at in zip(texts, key, strict=True) if at not in (None, "")]
-    return f"{part}: {' / '.join(shown)}"
+    columns = zip(KEYS[part], key, strict=True)
+    named = [(name, column) for name, column in columns if column not in (None, "")]
+    texts = (f"worker {column}" if name == "worker" else str(column) for name, column in named)
+    return f"{part}: {' / '.join(texts)}"
 
 
 def _numbers(part: str, values: Sequence[Any]) -> str:

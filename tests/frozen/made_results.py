@@ -79,7 +79,7 @@ def _many(
     )
     _edit(path / "experiment.json", lambda record: record | fields)
     for file in sorted(path.rglob("session.json")):
-        _edit(file, lambda record: record | {"probes": [record["probes"][0] | probe]} | session)
+        _edit(file, lambda record: record | {"probes": [record["probes"][0] | probe], **session})
         if board_w is not None:
             _add_meter(file, board_w)
     return path
