@@ -66,6 +66,12 @@ def run_words(name: str, result: str = "", *more: str) -> list[str]:
     ]
 
 
+def play(folder: Path, names: Iterable[str]) -> None:
+    """Play scenarios into results/NAME of this folder."""
+    shutil.copytree(HERE / "scenarios", folder, dirs_exist_ok=True)
+    carry_out(folder, [run_words(name) for name in names])
+
+
 def replays(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Of each scenario what `run` ends with, and what `fit`, `report` and `mission` say of its result."""
     names = list(names)

@@ -9,7 +9,6 @@ import hashlib
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from tests.frozen.console import carry_out
 from tests.frozen.corpus import outcomes
 from tests.frozen.interface import interface
 from tests.frozen.keys import keys
-from tests.frozen.replays import QUICK, SLOW, comparisons, references, replays
+from tests.frozen.replays import QUICK, SLOW, comparisons, references
 
 OF_ANOTHER_VERSION = (
     "results --json",
@@ -36,18 +35,6 @@ OF_ANOTHER_VERSION = (
 )
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """The folder in which the quick scenarios were played, and what came of each."""
-    folder = tmp_path_factory.mktemp("quick")
-    return folder, replays(folder, QUICK)
-
-
-@pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return replays(tmp_path_factory.mktemp("slow"), SLOW)
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_replay_gives_the_same_figures_and_verdicts(quick, name):
     assert goldens.differences(f"replay/{name}", quick[1][name]) == []
@@ -56,7 +43,7 @@ def test_a_quick_replay_gives_the_same_figures_and_verdicts(quick, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_a_replay_gives_the_same_figures_and_verdicts(slow, name):
-    assert goldens.differences(f"replay/{name}", slow[name]) == []
+    assert goldens.differences(f"replay/{name}", slow[1][name]) == []
 
 
 def test_results_compare_as_they_did(quick):
