@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from edgebench.judge import estimates
-from edgebench.judge import power as power_summary
+from edgebench.judge.core import power as power_summary
 from edgebench.judge.figure import Figure
 from edgebench.stats import change_point, intervals, power
 from edgebench.stats.compare import slowest
@@ -283,7 +283,7 @@ def test_readings_in_step_with_passes_that_are_taken_for_any_are_caught(monkeypa
 def test_net_energy_that_takes_readings_with_load_for_idle_ones_is_caught(monkeypatch):
     def least_covered():
         trials = [power_holding._trial(np.random.default_rng(7), meter, True, 5) for _ in range(3)]
-        ends = [(figure.net_low_j, figure.net_high_j, truth_j) for figure, truth_j in trials]
+        ends = [(net.low, net.high, truth_j) for net, truth_j in trials]
         return [low is not None and high is not None and low <= truth <= high for low, high, truth in ends]
 
     meter, _ = power_holding.JETPACK4

@@ -73,7 +73,6 @@ def channels_of(record: SessionRecord) -> list[Channel]:
 
 def _channels(info: Mapping[str, Any]) -> Iterator[Channel]:
     listed = info.get("channels")
-    scope = next((scope for scope in SCOPES if scope == info.get("scope")), UNKNOWN_SCOPE)
     for entry in listed if isinstance(listed, list | tuple) else ():
         if isinstance(entry, Mapping) and str(entry.get("quantity")) in UNITS:
             yield Channel(
@@ -81,7 +80,7 @@ def _channels(info: Mapping[str, Any]) -> Iterator[Channel]:
                 str(entry.get("name", "")),
                 str(entry.get("quantity")),
                 str(entry.get("unit", "")),
-                scope,
+                scope_of(info.get("scope")),
                 recorded_number(info.get("rate_hz")),
                 entry.get("total") is True,
             )
@@ -93,6 +92,11 @@ def recorded_number(value: Any) -> float:
     if isinstance(value, int | float) and 0 < value < MOST_RECORDED:
         return float(value)
     return 0.0
+
+
+def scope_of(stated: object) -> Scope:
+    """Scope that a meter states, where it is one of SCOPES."""
+    return next((scope for scope in SCOPES if scope == stated), UNKNOWN_SCOPE)
 
 
 def scope_rank(scope: str) -> int:

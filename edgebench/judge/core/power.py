@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -181,7 +181,7 @@ def contradiction(power: DeclaredPower, metered: RailPower) -> str:
 
 
 def power_of_sessions(
-    records: Sequence[SessionRecord], probes: Any, times: Mapping[int, SteadyTime]
+    records: Sequence[SessionRecord], probes: Callable[[], Rows], times: Mapping[int, SteadyTime]
 ) -> tuple[RailPower, ...]:
     """Rails of finished sessions with their estimates, by rank; empty where no session had a meter.
 
@@ -341,7 +341,7 @@ def _alike(sentences: Sequence[str]) -> list[list[str]]:
     return list(alike.values())
 
 
-def _present(values: Any) -> list[float]:
+def _present(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
