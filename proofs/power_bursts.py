@@ -10,7 +10,7 @@ import numpy as np
 from edgebench.stats.intervals import MIN_SESSIONS
 from edgebench.stats.power import widened_interval
 from proofs.power_loads import Bursts, Floats, Generator
-from proofs.power_meters import Measured, Meter, figures, window
+from proofs.power_meters import Measured, Meter, metered, window
 from proofs.topic import Row, Size, Topic, percent, slack
 
 MOST_CASES = 500
@@ -165,10 +165,11 @@ def _trial(
         idle_load = replace(idle_load, levels=idle_load.levels / 2)
         spans = np.array([[0.0, TRIAL_PERIODS]])
         measured.append(Measured(load, spans, (idle_load, IDLE_PERIODS), IMAGES))
-    [figure] = figures(generator, meter, measured).figures
+    estimates = metered(generator, meter, measured).estimates
+    gross, net = estimates["energy_j"], estimates["net_energy_j"]
     image_s = TRIAL_PERIODS / meter.rate_hz / IMAGES
     gross_j, net_j = kind.mean_w * image_s, (kind.mean_w - idle.mean_w / 2) * image_s
     return (
-        (figure.energy_j, figure.energy_low_j, figure.energy_high_j, gross_j),
-        (figure.net_energy_j, figure.net_low_j, figure.net_high_j, net_j),
+        (gross.value, gross.low, gross.high, gross_j),
+        (net.value, net.low, net.high, net_j),
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.judge.trial_summary import PowerFigure
 from proofs.power_loads import Floats, Generator, Steps, smooth
-from proofs.power_meters import Measured, Meter, figures, window
+from proofs.power_meters import Measured, Meter, metered, window
 from proofs.topic import Row, Size, Topic
 
 MOST_CASES = 500
@@ -58,11 +57,12 @@ def _slow_errors(generator: Generator, meter: Meter) -> tuple[float, float]:
     idle = smooth(generator, generator.uniform(0.5, 2.0)), generator.uniform(FEWEST, 300.0)
     load = smooth(generator, generator.uniform(3.0, 8.0))
     session = Measured(load, np.array([[0.0, periods]]), idle)
-    figure = _figure(generator, meter, session)
-    assert figure.energy_j is not None and figure.net_energy_j is not None, figure.reason
+    power = metered(generator, meter, [session])
+    gross_j, net_j = (power.estimates[name].value for name in ("energy_j", "net_energy_j"))
+    assert gross_j is not None and net_j is not None, power.rail.reason
     window_s = periods / meter.rate_hz
     gross, net = session.window_w * window_s, session.net_w() * window_s
-    return figure.energy_j / gross - 1, figure.net_energy_j / net - 1
+    return gross_j / gross - 1, net_j / net - 1
 
 
 def pauses(size: Size) -> Topic:
@@ -102,11 +102,6 @@ def passes(generator: Generator, length: float, share: float, periods: float) ->
     levels = np.resize([PAUSE_W, PASS_W], len(edges) - 1)
     spans = np.stack((edges[1:-1:2], edges[2::2]), axis=1)
     return Steps(np.append(edges[:-1], edges[-1] + 100.0), levels, PASS_W), spans
-
-
-def _figure(generator: Generator, meter: Meter, session: Measured) -> PowerFigure:
-    [figure] = figures(generator, meter, [session]).figures
-    return figure
 
 
 def _cases(size: Size) -> int:

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from edgebench.judge.power import SteadyTime, power_figures
-from edgebench.judge.trial_summary import PowerFigure
+from edgebench.judge.core.power import power_of_sessions
+from edgebench.judge.core.steady_time import SteadyTime
+from edgebench.judge.core.trial import Estimate
 from edgebench.link.host_lag import response_of, settle_s
 from edgebench.records.session import BurstTimes, Channel, ProbeChunk, ProbeInfo, load_bursts
 from edgebench.records.stored import SessionRecord
@@ -90,11 +91,11 @@ def holding(size: Size) -> Topic:
     return Topic("holding", "Net energy by meters that average and hold", CLAIM, columns, tuple(rows))
 
 
-def _row(cases: list[tuple[PowerFigure, float]], words: str, least_stated: float) -> Row:
+def _row(cases: list[tuple[Estimate, float]], words: str, least_stated: float) -> Row:
     stated = [
-        (figure.net_energy_j / truth_j - 1, figure.net_low_j <= truth_j <= figure.net_high_j)
-        for figure, truth_j in cases
-        if figure.net_energy_j is not None and figure.net_low_j is not None and figure.net_high_j is not None
+        (net.value / truth_j - 1, net.low <= truth_j <= net.high)
+        for net, truth_j in cases
+        if net.value is not None and net.low is not None and net.high is not None
     ]
     if not stated:
         return Row((words, percent(0.0), "", ""), not least_stated)
@@ -105,7 +106,7 @@ def _row(cases: list[tuple[PowerFigure, float]], words: str, least_stated: float
     return Row(cells, share >= LEAST - slack and len(stated) >= least_stated * len(cases))
 
 
-def _trial(generator: Generator, meter: Holding, measured: bool, sessions: int) -> tuple[PowerFigure, float]:
+def _trial(generator: Generator, meter: Holding, measured: bool, sessions: int) -> tuple[Estimate, float]:
     """Stated energy of a trial, and the truth in J an image."""
     records, frames, times = [], [], {}
     idle_w = generator.uniform(0.4, 1.0)
@@ -114,9 +115,8 @@ def _trial(generator: Generator, meter: Holding, measured: bool, sessions: int) 
         records.append(record)
         frames.append(frame)
     rows = rows_of(pa.Table.from_pandas(pd.concat(frames, ignore_index=True)))
-    power = power_figures(records, rows, times)
-    assert power is not None
-    return power.figures[0], (WORK.mean_w - idle_w) * STEADY_S / IMAGES
+    [power] = power_of_sessions(records, lambda: rows, times)
+    return power.estimates["net_energy_j"], (WORK.mean_w - idle_w) * STEADY_S / IMAGES
 
 
 def _session(

@@ -1,4 +1,4 @@
-"""Meters that read a known load, and the figures that come of it, by the way that a user's do."""
+"""Simulated meters that read a known load, and their power by the way of a user's sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from edgebench.judge.power import PowerOfTrial, SteadyTime, power_figures
+from edgebench.judge.core.power import RailPower, power_of_sessions
+from edgebench.judge.core.steady_time import SteadyTime
 from edgebench.records.stored import SessionRecord
 from edgebench.results.rows import rows_of
 from edgebench.stats.power import WindowPower, passes_power
@@ -117,7 +118,7 @@ def window(generator: Generator, meter: Meter, session: Measured) -> WindowPower
     return passes_power(power_curve(stamps, watts), meter.ns(session.spans), averaging_s)
 
 
-def figures(generator: Generator, meter: Meter, sessions: Sequence[Measured]) -> PowerOfTrial:
+def metered(generator: Generator, meter: Meter, sessions: Sequence[Measured]) -> RailPower:
     """Stated power of sessions that a meter read."""
     records, frames, times = [], [], {}
     for number, session in enumerate(sessions):
@@ -143,8 +144,7 @@ def figures(generator: Generator, meter: Meter, sessions: Sequence[Measured]) ->
         times[number] = SteadyTime(spans_ns, session.images, period_s=period_s, starts_ns=starts_ns)
     frame = pd.concat(frames, ignore_index=True).assign(probe="meter:0", channel="in")
     probes = rows_of(pa.Table.from_pandas(frame))
-    power = power_figures(records, probes, times)
-    assert power is not None
+    [power] = power_of_sessions(records, lambda: probes, times)
     return power
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from proofs.power_bursts import Outcome, cases_of, outcome_of
 from proofs.power_loads import BASE_W, BURST_W, LEAD, Generator, Steps
-from proofs.power_meters import Measured, Meter, figures
+from proofs.power_meters import Measured, Meter, metered
 from proofs.topic import Row, Size, Topic
 
 WIDEST = 3.0
@@ -57,8 +57,9 @@ def _outcomes(generator: Generator, meter: Meter, cycle: float, passes: int, cas
         true_w = BASE_W + (BURST_W - BASE_W) * duty
         load = Steps(edges, levels, true_w)
         session = Measured(load, np.array([[0.0, length]]), images=float(passes), starts=starts)
-        [figure] = figures(generator, meter, [session]).figures
-        means.append((figure.mean_w, figure.mean_low_w, figure.mean_high_w, true_w))
+        estimates = metered(generator, meter, [session]).estimates
+        mean, energy = estimates["power_mean_w"], estimates["energy_j"]
+        means.append((mean.value, mean.low, mean.high, true_w))
         image_s = cycle / meter.rate_hz
-        energies.append((figure.energy_j, figure.energy_low_j, figure.energy_high_j, true_w * image_s))
+        energies.append((energy.value, energy.low, energy.high, true_w * image_s))
     return [outcome_of(means), outcome_of(energies)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.judge.power import PowerOfTrial
-from edgebench.judge.power_limits import power_figure
-from edgebench.judge.requirement import Requirement
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.power_limits import power_candidates
+from edgebench.judge.core.trial import Conditions, Trial
+from edgebench.judge.core.verdict import word_of
 from proofs.power_bursts import cases_of
 from proofs.power_loads import Bursts, Floats, Generator, Steps
-from proofs.power_meters import Measured, Meter, figures
+from proofs.power_meters import Measured, Meter, metered
 from proofs.topic import Row, Size, Topic, percent, slack
 
 AVERAGING_S = 1.0
@@ -57,20 +57,12 @@ def _passed(generator: Generator, meter: Meter, cycle: float) -> list[bool]:
     averaging = AVERAGING_S * meter.rate_hz
     length = WINDOW * averaging
     load = Bursts(cycle * averaging, generator.uniform(0.05, 0.9)).draw(generator, length)
-    power = figures(generator, meter, [Measured(load, np.array([[0.0, length]]))])
+    power = metered(generator, meter, [Measured(load, np.array([[0.0, length]]))])
     truth_w = highest_mean_w(load, averaging, length)
-    summary = _summary(power)
-    verdicts = []
-    for share in (*BROKEN, *KEPT):
-        limit = {
-            "name": "peak",
-            "quantity": "power_peak_w",
-            "limit": share * truth_w,
-            "averaging_s": AVERAGING_S,
-        }
-        high = power_figure(summary, Requirement.model_validate(limit)).high
-        verdicts.append(high is not None and high <= share * truth_w)
-    return verdicts
+    estimates = {METRICS[name].key(rail=power.rail.name): found for name, found in power.estimates.items()}
+    trial = Trial("", "board", "", None, "int8", 1, estimates=estimates, rails=(power.rail,))
+    [peak] = power_candidates(trial, METRICS["power_peak_w"], Conditions("max", averaging_s=AVERAGING_S))
+    return [word_of(peak, share * truth_w, False) == "pass" for share in (*BROKEN, *KEPT)]
 
 
 def highest_mean_w(load: Steps, averaging: float, length: float) -> float:
@@ -78,32 +70,3 @@ def highest_mean_w(load: Steps, averaging: float, length: float) -> float:
     ends: Floats = np.concatenate((load.edges, load.edges + averaging, [averaging, length]))
     ends = ends[(ends >= averaging) & (ends <= length)]
     return float((load.energy(ends) - load.energy(ends - averaging)).max() / averaging)
-
-
-def _summary(power: PowerOfTrial) -> TrialSummary:
-    """A trial of which nothing but its power is known."""
-    return TrialSummary(
-        key="0" * 16,
-        target="board",
-        variant="mobilenet_v1-0.25-int8",
-        depth_multiplier=0.25,
-        precision="int8",
-        batch=1,
-        status="done",
-        reason="",
-        image_s=None,
-        infer_s=None,
-        stages_ms={},
-        cold={},
-        accuracy=None,
-        accuracy_reason="",
-        scene_accuracy=None,
-        agreement=None,
-        power=power.figures,
-        power_reason="",
-        memory_bytes=None,
-        artifact_bytes=None,
-        mass_g=None,
-        size_mm=None,
-        power_curves=power.curves,
-    )

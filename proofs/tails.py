@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.judge.estimates import NEARLY_ALL, largest, over_percentile
+from edgebench.judge.core.sessions import NEARLY_ALL, over_values
 from edgebench.stats.percentiles import STALL_SHARE, least_n, percentile_interval, percentile_over_sessions
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import Floats, Passes, World
@@ -91,8 +91,8 @@ def _passed_below(sessions: int, passes: int, share: float, size: Size) -> tuple
     limit = 1.0 + STALL_STEP / 2  # no pass is near it, and more than 1 % of all passes lie above
     p99 = maximum = bound = 0
     for experiment in drawn:
-        of_p99 = over_percentile(experiment.tolist(), "p99")
-        of_maximum = largest(experiment.tolist(), "passes")
+        of_p99 = over_values(experiment.tolist(), "passes", "p99")
+        of_maximum = over_values(experiment.tolist(), "passes", "max")
         p99 += of_p99.high is not None and of_p99.high <= limit
         maximum += of_maximum.high is not None and of_maximum.high <= limit
         high = percentile_over_sessions(list(experiment), NEARLY_ALL).high
@@ -127,7 +127,7 @@ def _speaks_for_all(sessions: int, passes: int, shift: float, size: Size) -> tup
     drawn, truth = _drawn(NEARLY_ALL, sessions, passes, shift, size)
     held = highest = 0
     for experiment in drawn:
-        bound = largest(experiment.tolist(), "passes")
+        bound = over_values(experiment.tolist(), "passes", "max")
         held += bound.high is not None and bound.high >= truth
         highest += float(experiment.max()) >= truth
     return held / size.single, highest / size.single

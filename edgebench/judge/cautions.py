@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from edgebench.judge.core.meters import reasons_by_probe, recorded_name
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.power import reasons_by_probe, recorded_name
 from edgebench.judge.trial_summary import Minute, Paced, Sustained, omission
 from edgebench.link.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edgebench.judge import estimates
-from edgebench.judge import power as power_summary
-from edgebench.judge.figure import Figure
+from edgebench.judge.core import power as power_of_rails
+from edgebench.judge.core import sessions
+from edgebench.judge.core.trial import Estimate
 from edgebench.stats import change_point, intervals, power
 from edgebench.stats.compare import slowest
 from edgebench.stats.forecast import Forecast, forecast
@@ -231,16 +231,16 @@ def test_percentiles_of_all_passes_at_once_are_caught(monkeypatch):
 
 
 def test_a_maximum_that_takes_the_highest_pass_for_the_bound_is_caught(monkeypatch):
-    def naive(sessions, of):
-        return Figure(max(map(max, sessions)), high=max(map(max, sessions)))
+    def naive(values, noun, statistic):
+        return Estimate(max(map(max, values)), high=max(map(max, values)))
 
-    monkeypatch.setattr(tails, "largest", naive)
+    monkeypatch.setattr(tails, "over_values", naive)
     assert not tails.maxima(TINY).met
 
 
 def test_a_tail_that_few_sessions_bound_is_caught_where_some_sessions_stall(monkeypatch):
     assert tails.stalls(TINY).met
-    monkeypatch.setattr(estimates, "unseen_stall", lambda sessions: "")
+    monkeypatch.setattr(sessions, "unseen_stall", lambda sessions: "")
     assert not tails.stalls(TINY).met
 
 
@@ -276,19 +276,19 @@ def test_readings_in_step_with_passes_that_are_taken_for_any_are_caught(monkeypa
         return mean
 
     assert in_step().covers
-    monkeypatch.setattr(power_summary, "phase_half_width", lambda curve, starts_ns: 0.0)
+    monkeypatch.setattr(power_of_rails, "phase_half_width", lambda curve, starts_ns: 0.0)
     assert in_step().covered < 0.3
 
 
 def test_net_energy_that_takes_readings_with_load_for_idle_ones_is_caught(monkeypatch):
     def least_covered():
         trials = [power_holding._trial(np.random.default_rng(7), meter, True, 5) for _ in range(3)]
-        ends = [(figure.net_low_j, figure.net_high_j, truth_j) for figure, truth_j in trials]
+        ends = [(net.low, net.high, truth_j) for net, truth_j in trials]
         return [low is not None and high is not None and low <= truth <= high for low, high, truth in ends]
 
     meter, _ = power_holding.JETPACK4
     assert all(least_covered())
-    monkeypatch.setattr(power_summary, "idle_window", lambda curve, span, *_: idle_window(curve, span, None))
+    monkeypatch.setattr(power_of_rails, "idle_window", lambda curve, span, *_: idle_window(curve, span, None))
     monkeypatch.setattr(power_holding, "settle_s", lambda infos: 0.0)
     assert not any(least_covered())
 

@@ -19,6 +19,7 @@ from edgebench.judge.core.accuracy import (
     scored_images,
     scored_of,
 )
+from edgebench.judge.core.steady_time import SteadyTime, steady_times
 from edgebench.judge.core.trial import Confusion, Values
 from edgebench.judge.latency import (
     REQUEST_COLUMNS,
@@ -30,7 +31,6 @@ from edgebench.judge.latency import (
     steady_windows,
     without_images,
 )
-from edgebench.judge.power import SteadyTime, steady_times
 from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
@@ -293,7 +293,7 @@ class Recorded:
         times = steady_times(self.ok, rows, steady.images)
         if not self.is_shared:
             return times, {}
-        common_ns = {n: (int(time.spans_ns[0, 0]), int(time.spans_ns[-1, 1])) for n, time in times.items()}
+        common_ns = {n: (time.start_ns, time.end_ns) for n, time in times.items()}
         together = images_together(self.passes, common_ns, self.scene.patches)
         times = {n: replace(time, images=together.get(n, (0.0,))[0]) for n, time in times.items()}
         return times, together

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from edgebench import interruption
 from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
 from edgebench.interruption import handling, held_interrupt
-from edgebench.judge.power import reasons_by_probe
+from edgebench.judge.core.meters import reasons_by_probe
 from edgebench.link.failures import Explain, unexplained
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings, probe_name

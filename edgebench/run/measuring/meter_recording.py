@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from edgebench import registry
 from edgebench.errors import UnavailableError
 from edgebench.interruption import held_interrupt
-from edgebench.judge.power import UNITS, as_watts
+from edgebench.judge.core.meters import UNITS, as_watts
 from edgebench.link.agent_backend import open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.replies import ProbeAccess

@@ -9,9 +9,10 @@ from typing import Any
 from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.power_limits import least_averaging_s, rate_objection, scope_objection
+from edgebench.judge.core.meters import scope_of
+from edgebench.judge.core.power_limits import least_averaging_s, rate_objection, scope_objection
+from edgebench.judge.core.trial import Rail
 from edgebench.judge.profile import shipped_profiles
-from edgebench.judge.trial_summary import PowerFigure
 from edgebench.link.board_findings import OF_THE_MACHINE
 from edgebench.link.inspection import check_target, inspect_target
 from edgebench.probes.basics import ADDRESS, ANSWER, DEVICE, IN_USE, PACKAGE, PERMISSION
@@ -72,11 +73,11 @@ def _passed(recording: Recording, machine: str, until: str = "") -> Iterator[Fin
 def _sampling(recording: Recording) -> Iterator[Finding]:
     info = recording.info
     assert info is not None
-    rail = recording.figures.headline(info)
-    if rail is None:
+    samples = recording.figures.headline(info)
+    if samples is None:
         yield Finding("error", ANSWER, "it has no channel of power or energy", "use another meter")
         return
-    if recording.ended or not rail["samples"]:
+    if recording.ended or not samples["samples"]:
         why = recording.ended or "no reading of it was power"
         yield Finding(
             "error",
@@ -84,9 +85,9 @@ def _sampling(recording: Recording) -> Iterator[Finding]:
             f"no sample can be relied on: {why}",
             "see what it says by `edgebench meters check`",
         )
-    figure = _figure(recording, rail)
-    if figure.samples > 1:
-        yield _rate(figure)
+    rail = _rail(recording, samples)
+    if rail.samples > 1:
+        yield _rate(rail)
     if recording.outage:
         yield Finding("warning", "outage", recording.outage, "see the meter's connection")
     if info.rejected:
@@ -94,62 +95,61 @@ def _sampling(recording: Recording) -> Iterator[Finding]:
         yield Finding("warning", "readings", f"{info.rejected} rejected{first}", "see the meter's connection")
     for name, reason in info.absent.items():
         yield Finding("warning", "absent", f"{name}: {reason}")
-    if figure.samples > 1 and not info.is_played:
-        yield from _limits(figure)
+    if rail.samples > 1 and not info.is_played:
+        yield from _limits(rail)
 
 
-def _figure(recording: Recording, rail: Mapping[str, Any]) -> PowerFigure:
-    """Figure of the samples, in the form by which a trial is judged."""
+def _rail(recording: Recording, samples: Mapping[str, Any]) -> Rail:
+    """Rail with the sampling quality of a recording, in the form by which a trial is judged."""
     info = recording.info
     assert info is not None
-    return PowerFigure(
-        meter=recording.meter,
-        scope=info.scope,
-        primary=True,
+    return Rail(
+        f"{recording.meter} {samples['channel']}",
+        recording.meter,
+        samples["channel"],
+        scope_of(info.scope),
         rate_hz=info.rate_hz,
-        idle_w=None,
-        energy_j=None,
-        net_energy_j=None,
-        **{name: rail[name] for name in ("channel", "samples", "mean_w", "peak_w")},
-        **{name: rail[name] for name in ("effective_hz", "longest_gap_s")},
+        effective_hz=samples["effective_hz"],
+        longest_gap_s=samples["longest_gap_s"],
         averaging_ms=info.averaging_ms,
+        samples=samples["samples"],
         rejected=info.rejected,
     )
 
 
-def _rate(figure: PowerFigure) -> Finding:
-    came_hz = figure.effective_hz or 0.0
+def _rate(rail: Rail) -> Finding:
+    came_hz = rail.effective_hz or 0.0
     text = (
-        f"{came_hz:.4g} Hz came and {figure.rate_hz:g} Hz are stated; {figure.samples} samples, "
-        f"{figure.longest_gap_s or 0.0:.3g} s at most between two; "
+        f"{came_hz:.4g} Hz came and {rail.rate_hz:g} Hz are stated; {rail.samples} samples, "
+        f"{rail.longest_gap_s or 0.0:.3g} s at most between two; "
     )
-    averaging = figure.averaging_ms
+    averaging = rail.averaging_ms
     text += (
         "over what a reading averages is not known"
         if averaging is None
         else f"a reading is the mean of {averaging:g} ms"
     )
-    if came_hz < NEARLY * figure.rate_hz:
+    if came_hz < NEARLY * rail.rate_hz:
         return Finding(
             "warning", "rate", text, "figures are judged by what comes; see the meter's connection"
         )
     return Finding("ok", "rate", text)
 
 
-def _limits(figure: PowerFigure) -> Iterator[Finding]:
+def _limits(rail: Rail) -> Iterator[Finding]:
     """Limits that it can decide, by the rules of a trial's verdicts."""
-    if scope := scope_objection(figure):
+    if scope := scope_objection(rail):
         yield Finding("warning", "scope", scope, WIDER)
     else:
-        yield Finding("ok", "scope", f"{figure.scope}: all that the board draws")
-    came_hz = figure.effective_hz or 0.0
-    least_s = least_averaging_s(figure)
+        yield Finding("ok", "scope", f"{rail.scope}: all that the board draws")
+    came_hz = rail.effective_hz or 0.0
+    least_s = least_averaging_s(rail)
     times_s = {
         requirement.averaging_s for profile in shipped_profiles() for requirement in profile.requirements
     }
     for averaging_s in (None, *sorted(time_s for time_s in times_s if time_s)):
         subject = "peak" if averaging_s is None else f"peak over {averaging_s:g} s"
-        objection = rate_objection(figure, averaging_s)
+        objection = rate_objection(rail, averaging_s)
         if objection:
             fix = f"take a faster meter, or a limit with averaging_s = {least_s:.3g} or more"
             yield Finding("warning", subject, f"passes no limit: {objection}", fix)
