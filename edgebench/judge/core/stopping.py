@@ -2,7 +2,8 @@
 
 Looking after every session spends error, so a verdict is settled at the confidence that an alpha-spending
 rule leaves to that look (edgebench.stats.intervals), which is above the 95 % of reports: there, too, a
-settled verdict is a pass or a fail. Where sessions scatter normally, each verdict is wrong in at most 0.5 % of trials.
+settled verdict is a pass or a fail. Where sessions scatter normally, each verdict is wrong in at most 0.5 %
+of trials.
 
 Few sessions do not show how they scatter: all of them may be in one of two modes. Before SHAPE_SESSIONS no
 trial ends by the width of its interval, and a verdict is settled only with a margin above EARLY_MARGIN.

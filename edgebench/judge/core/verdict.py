@@ -262,7 +262,8 @@ def is_settled(
         return False
     if estimate.basis in ("declared maximum", "declared typical"):
         return estimate.final
-    if verdict.word == "unknown" or (verdict.word == "inconclusive" and estimate.final) or estimate.is_exact:
+    is_recorded = estimate.is_exact and estimate.final
+    if verdict.word == "unknown" or (verdict.word == "inconclusive" and estimate.final) or is_recorded:
         return True
     is_once = estimate.final and not (metric.follows_stamps or metric.is_power)
     is_exceeded = verdict.word == "fail" and requirement.statistic == "max"
