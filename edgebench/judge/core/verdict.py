@@ -22,6 +22,9 @@ Word = Literal["pass", "fail", "inconclusive", "unknown"]
 WORDS: tuple[Word, ...] = ("fail", "unknown", "inconclusive", "pass")
 """Words by rank: the first of these that any requirement got is the whole profile's."""
 
+Limit = float | tuple[float, ...]
+"""One number, or the three sides of a size."""
+
 StepKind = Literal["measure", "declare", "more sessions", "more images", "longer sessions", "resume", "relax"]
 
 
@@ -31,9 +34,10 @@ class NextStep(NamedTuple):
     kind: StepKind
     arguments: tuple[str, ...] = ()
     """Arguments of a command, such as ("--sessions", "9")."""
-    limit: float | None = None
+    limit: Limit | None = None
     """Of relax: the nearest limit that the trial passes, in base units."""
     reason: str = ""
+    """Amount or condition in words, such as "some 9 sessions"."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,11 @@ def is_settled(
     if trial.is_published:
         return False
     if estimate.basis in ("declared maximum", "declared typical"):
-        return estimate.final
+        return all(
+            measured.value is None or measured.final or _stays_below(measured, limit)
+            for measured in estimates_for(trial, requirement, certainty)
+            if not measured.basis.startswith("declared")
+        )
     is_recorded = estimate.is_exact and estimate.final
     if verdict.word == "unknown" or (verdict.word == "inconclusive" and estimate.final) or is_recorded:
         return True
@@ -271,8 +279,12 @@ def is_settled(
         known = (number for number in (estimate.value, estimate.low, estimate.high) if number is not None)
         if abs(next(known, limit) - limit) <= least_margin * limit:
             return False
-    is_met = estimate.objection and estimate.high is not None and estimate.high <= limit
-    return verdict.word != "inconclusive" or bool(is_met and not estimate.reason)
+    return verdict.word != "inconclusive" or _stays_below(estimate, limit)
+
+
+def _stays_below(estimate: Estimate, limit: float) -> bool:
+    """Whether an estimate with an objection, which passes no limit, does not fail this one either."""
+    return bool(estimate.objection) and estimate.high is not None and estimate.high <= limit
 
 
 # Verdicts of all trials on all profiles, and their sum.
