@@ -1,4 +1,4 @@
-"""Decisions: the answer to each profile, with the trials that satisfy it, that are open, or that miss least."""
+"""Decisions: the answer to each profile, with the trials that satisfy it, are open, or miss it by least."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _overloads(wholes: Sequence[Overall]) -> tuple[Overload, ...]:
 
 
 def _effort(trial: Trial, missed: Sequence[Verdict]) -> tuple[float, ...]:
-    """Effort that a pass takes: fewest limits that no looser one helps, then fewest and least loosened ones."""
+    """Rank by effort: failed limits that no looser one helps, then the number and shares of looser ones."""
     limits = [(verdict, passing_limit(trial, verdict.requirement)) for verdict in missed]
     shares = [_share(verdict, to) for verdict, to in limits if to is not None]
     lacking = [verdict.word for verdict, to in limits if to is None]

@@ -153,7 +153,7 @@ def _front(profile: str, axes: Sequence[Requirement], trials: Sequence[Trial]) -
 
 
 def _estimate(trial: Trial, axis: Requirement, is_limited: bool) -> Estimate:
-    """Estimate on an axis; a limit of the command line means nothing, nor one of power, which others decide."""
+    """Estimate on an axis, under the loosest limit where that of the axis means nothing or picks a meter."""
     loosest = sys.float_info.min if axis.at_least else _LOOSEST
     limit = None if is_limited and not metric_of(axis).is_power else loosest
     estimate = verdict_of(trial, axis, limit=limit).estimate

@@ -45,7 +45,8 @@ SENSIBLE_SESSIONS = SESSIONS_LIMIT // 5
 _GROWTH = 1.1
 """Factor between counts that are tried."""
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-15
+"""Share of a limit that a change of units may round away."""
 
 _OPTION = re.compile(r"(?P<option>--[a-z-]+)(?: (?P<value>\S*[A-Z=][^\s:,]*(?::\S+)*))?[:,]? ?(?P<reason>.*)")
 
@@ -147,7 +148,8 @@ def option_steps(metric: Metric) -> tuple[NextStep, ...]:
         match = _OPTION.fullmatch(text)
         arguments = tuple(filter(None, match.group("option", "value"))) if match else ()
         reason = match["reason"] if match else text
-        kind: StepKind = "measure" if metric.option_of == "run" else "declare"
+        is_declared = metric.option_of != "run" or text.startswith("--declared")
+        kind: StepKind = "declare" if is_declared else "measure"
         steps.append(NextStep(kind, arguments, reason=reason))
     return tuple(steps)
 
