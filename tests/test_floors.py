@@ -22,19 +22,22 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("agent",),
     ("probes",),
     # Small modules, each with one reason.
-    ("errors", "installed", "interruption", "suggest", "this_machine", "version"),
+    ("errors", "installed", "interruption", "suggest", "texts", "this_machine", "version"),
     ("session_stages",),
     ("refusals",),
     ("files",),
     ("stats",),
     ("records",),
+    ("board_catalogue",),
     ("prepare.cache",),
+    ("results",),
     ("contract",),
     ("registry",),
     ("prepare",),
-    ("link",),
-    ("results", "run"),
-    ("backends.device", "judge"),
+    # Judging reads what is on disk: nothing of the link to a device, nor of a run.
+    ("link", "judge"),
+    ("run",),
+    ("backends.device",),
     # Report reads what is on disk, and nothing of what measured it.
     ("backends", "backends.*", "run.measuring", "report"),
     # What a user of Python has: results as frames and figures; then the package's own face, which names it.
@@ -197,7 +200,8 @@ def made_up(folder: Path, **sources: str) -> list[Import]:
             "stats__t",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import edgebench.judge.summary",
         ),
-        ("results__t", "from edgebench.run.trials import Plan"),  # of one floor
+        ("judge__t", "from edgebench.link.session import Link"),  # of one floor
+        ("judge__t", "from edgebench.run.trials import Plan"),
         ("backends__mine__backend", "from ..other import backend"),  # one device family of another
         ("backends__mine__backend", "from edgebench.backends.other.backend import x"),
         ("backends__mine__backend", "from .commands import x"),  # a folder's commands are above all
@@ -205,7 +209,7 @@ def made_up(folder: Path, **sources: str) -> list[Import]:
     ],
 )
 def test_an_import_upwards_or_across_is_found(tmp_path: Path, importer: str, source: str) -> None:
-    others = {"judge__summary": "", "run__trials": "", "backends__other__backend": ""}
+    others = {"judge__summary": "", "link__session": "", "run__trials": "", "backends__other__backend": ""}
     others |= {"backends__mine__commands": "", "backends__other__commands": ""}
     sources = {**others, importer: source}
     [wrong] = against_the_order(made_up(tmp_path, **sources))
@@ -220,8 +224,8 @@ def test_imports_downwards_and_within_a_room_are_nobodys_business(tmp_path: Path
 
 
 def test_a_pair_of_one_floor_may_be_allowed(tmp_path: Path) -> None:
-    imports = made_up(tmp_path, results__t="import edgebench.run.trials", run__trials="")
-    assert not against_the_order(imports, same_floor=frozenset({("results", "run")}))
+    imports = made_up(tmp_path, judge__t="import edgebench.link.session", link__session="")
+    assert not against_the_order(imports, same_floor=frozenset({("judge", "link")}))
 
 
 def test_a_room_without_a_place_is_refused(tmp_path: Path) -> None:

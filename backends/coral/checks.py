@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from edgebench.agent.facts import board_facts
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings
 from edgebench.link.inspection import ask_library
 from edgebench.prepare.edgetpu import compiler_finding
+from edgebench.records.board_facts import BoardFacts, UsbAccelerator
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 

@@ -13,12 +13,12 @@ from pydantic import BaseModel
 from edgebench.agent.facts import UNTOLD, board_facts
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, mode_in_force, modes_text
 from edgebench.link.failures import Cause, explain_by_causes
 from edgebench.link.inspection import ask_library
 from edgebench.link.local import NO_ROOM_FOR_FILES
 from edgebench.prepare.onnx import packages_finding
+from edgebench.records.board_facts import BoardFacts
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from edgebench.agent.facts import UNTOLD, board_facts, openvino_files
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
-from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.board_findings import accelerator_finding, board_findings, package_finding
 from edgebench.link.failures import Cause, explain_by_causes
 from edgebench.link.inspection import ask_library
 from edgebench.prepare.onnx import packages_finding
+from edgebench.records.board_facts import BoardFacts, UsbAccelerator
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 

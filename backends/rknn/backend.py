@@ -15,11 +15,11 @@ from edgebench.contract import BackendOptions
 from edgebench.errors import SessionError, UnavailableError
 from edgebench.link.agent_backend import AgentBackend
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings, package_finding
 from edgebench.link.failures import Cause, explain_by_causes
 from edgebench.prepare.chain import PreparedByChain
 from edgebench.prepare.onnx import packages_finding
+from edgebench.records.board_facts import BoardFacts
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 

@@ -242,7 +242,7 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         for name, text in _PUBLISHED.items()
     },
     "boards": lambda: {
-        name: Described(text, "edgebench/run/boards.toml", unit) for name, (text, unit) in _BOARD.items()
+        name: Described(text, "edgebench/boards.toml", unit) for name, (text, unit) in _BOARD.items()
     },
     "comparison": lambda: {
         "baseline": Described("Name of the baseline, A.", "command line"),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from edgebench.board_catalogue import Board, known_boards
 from edgebench.errors import UsageError
 from edgebench.judge.columns import (
     Column,
@@ -29,7 +30,6 @@ from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
 from edgebench.records.target import settings_text
 from edgebench.results.frames import frame_of, series
 from edgebench.results.load import StoredResults
-from edgebench.run.boards import Board, known_boards
 
 # The trial of a row: what its frames share, in front.
 

@@ -59,7 +59,7 @@ def complete_board(ctx: typer.Context, incomplete: str) -> list[str]:
 
     Of a stored result's targets `TARGET=` may come before.
     """
-    from edgebench.run.boards import known_boards
+    from edgebench.board_catalogue import known_boards
 
     typed = ctx.params.get("device") or ()
     names = [

@@ -48,8 +48,8 @@ app = CommandGroup(no_args_is_help=True, help="List and show boards: mass, size,
 @app.command("list")
 def list_(json_: JsonOption = False) -> None:
     """List the boards that --board takes, with mass, size and declared power."""
+    from edgebench.board_catalogue import known_boards
     from edgebench.report.listings.boards import print_boards
-    from edgebench.run.boards import known_boards
 
     print_boards(stdout(), dict(sorted(known_boards().items())), as_json=json_)
 
@@ -65,8 +65,8 @@ def show(
     json_: JsonOption = False,
 ) -> None:
     """Show what is known of a board, each figure with its source."""
+    from edgebench.board_catalogue import known_board
     from edgebench.report.listings.boards import print_board
-    from edgebench.run.boards import known_board
 
     print_board(stdout(), board, known_board(board), as_json=json_)
 

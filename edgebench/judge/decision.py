@@ -20,7 +20,7 @@ from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial_summary import Accuracy, TrialSummary, Verdict
 from edgebench.judge.verdict import WORDS, Judgement, Overall, judgement
-from edgebench.run.settings import SESSIONS_LIMIT
+from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.stats.compare import wilson
 from edgebench.stats.forecast import forecast
 from edgebench.stats.interval import Count, NotNegative

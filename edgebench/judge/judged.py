@@ -41,7 +41,7 @@ def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[Experim
     Raises:
         UsageError: as `plan.board_declarations.declared_boards`, and for a board that there is not.
     """
-    from edgebench.run.boards import body_of, declared_boards  # takes long to import
+    from edgebench.board_catalogue import body_of, declared_boards  # takes long to import
 
     boards = declared_boards(texts, target_aliases(record))
     targets = {target.name: target for target in record.targets}
@@ -88,7 +88,7 @@ def judge_folder(
 
     `boards` (`[TARGET=]NAME`) and `declared_power` (`[TARGET=]WATTS:KIND:SOURCE`) of a target take the place
     of what its run declared, here and not on disk, and so do `declared_conditions`: boot time, mass and size.
-    What is declared beats the boards'. Raises UsageError as `with_boards` and `run.boards.with_declared`.
+    What is declared beats the boards'. Raises UsageError as `with_boards` and `with_declared`.
     """
     results, notes = with_declarations(load(path), declared_power, boards, declared_conditions)
     if profiles is None:
@@ -115,7 +115,7 @@ def with_declarations(
     """
     experiment, notes = with_boards(results.experiment, boards) if boards else (results.experiment, ())
     if declared_power or declared_conditions:
-        from edgebench.run.boards import with_declared
+        from edgebench.board_catalogue import with_declared
 
         aliases = target_aliases(experiment)
         targets = with_declared(experiment.targets, declared_power, declared_conditions, aliases)

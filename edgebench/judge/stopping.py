@@ -25,7 +25,6 @@ from edgebench.judge.trial_summary import Ended, EndedBy, TrialSummary
 from edgebench.judge.verdict import is_settled
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialStatus
 from edgebench.results.listing import ended_by_rule, is_done, is_given_up
-from edgebench.run.setting import duration_text, share_text
 from edgebench.stats.intervals import (
     CONFIDENCE,
     EARLY_MARGIN,
@@ -35,6 +34,7 @@ from edgebench.stats.intervals import (
     STOPPING_CONFIDENCE,
     look_confidence,
 )
+from edgebench.texts import duration_text, share_text
 
 
 @dataclass(frozen=True)

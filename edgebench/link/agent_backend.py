@@ -13,7 +13,6 @@ from edgebench.contract import Backend
 from edgebench.errors import UnavailableError
 from edgebench.installed import extra_with, with_relative_imports
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import (
     SUDOERS,
     UNASKED,
@@ -24,6 +23,7 @@ from edgebench.link.board_findings import (
 from edgebench.link.local import LocalLink, agent_file
 from edgebench.link.ssh import Link, SshLink
 from edgebench.prepare.cache import Cache
+from edgebench.records.board_facts import BoardFacts
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 

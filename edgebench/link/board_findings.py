@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from edgebench.agent.facts import ACCELERATORS
 from edgebench.errors import EdgeBenchError, UnavailableError, UsageError
-from edgebench.link.board_facts import BoardFacts, UsbAccelerator
 from edgebench.link.local import NO_ROOM_FOR_FILES
+from edgebench.records.board_facts import BoardFacts, UsbAccelerator
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json
 

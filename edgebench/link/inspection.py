@@ -19,10 +19,10 @@ from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UnavailableError, UsageError
 from edgebench.link.agent_backend import AgentBackend, open_link
 from edgebench.link.agent_device import AgentDevice, Cleaned
-from edgebench.link.board_facts import BoardFacts, declared_finding
 from edgebench.link.board_findings import board_findings, missing_findings
 from edgebench.link.session_probes import BOARD, SessionProbes
 from edgebench.prepare.cache import Cache
+from edgebench.records.board_facts import BoardFacts, declared_finding
 from edgebench.records.session import ProbeInfo
 from edgebench.records.target import Target
 from edgebench.records.values import Finding, Json

@@ -22,6 +22,10 @@ PowerKind = Literal["maximum", "typical"]
 """What a declared power or boot time is of a board."""
 
 
+SESSIONS_LIMIT = 1000
+"""Most sessions of a trial that a run takes."""
+
+
 Progress = Callable[[str], None]
 """Called with one short line about what is being done; never from a timed region."""
 

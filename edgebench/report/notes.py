@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.judge.verdict import Overall, overall
+from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.report import words
 from edgebench.report.blocks import Note
-from edgebench.run.setting import share_text
-from edgebench.run.settings import SESSIONS_LIMIT
 from edgebench.stats.forecast import sessions_for, spread_between
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.warnings import Caution, Flag, sentence_of
+from edgebench.texts import share_text
 
 T = TypeVar("T")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")

@@ -260,23 +260,6 @@ def duration_s(value: object) -> object:
     return sum(float(part["number"]) * _SECONDS[part["unit"].lower()] for part in parts)
 
 
-def share_text(number: float) -> str:
-    """A share of one as percent, with as many digits as it needs: `1 %`, `0.25 %`."""
-    return f"{100 * number:.3g} %"
-
-
-def duration_text(seconds: float) -> str:
-    """Seconds in words: `30 min`, `90 s`, `1 h 30 min`."""
-    whole = round(seconds)
-    if seconds < 60 or seconds != whole or whole % 60:
-        return f"{seconds:g} s"
-    hours, minutes = divmod(whole // 60, 60)
-    parts = [f"{hours} h"] if hours else []
-    if minutes:
-        parts.append(f"{minutes} min")
-    return " ".join(parts)
-
-
 def clock_text(seconds: float) -> str:
     """Seconds as 0:42, 12:05 or 1:02:03."""
     whole = max(0, round(seconds))

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from edgebench.records.values import ResizeMode
+from edgebench.records.values import SESSIONS_LIMIT, ResizeMode
 from edgebench.run import setting as setting_values
 from edgebench.run.setting import (
     DeclaredSetting,
@@ -37,9 +37,6 @@ OTHER_VARIABLES = (
     "STAGE_TIMEOUT_S", "TEST_ARM", "TEST_CLOCK", "TEST_ROOT", "TFLM", "WORKER", "WORKER_PID",
 )  # fmt: skip
 """Environment variables EDGEBENCH_... that are no settings of a run."""
-
-SESSIONS_LIMIT = 1000
-"""The most sessions a trial that a run takes."""
 
 
 @dataclass(frozen=True)

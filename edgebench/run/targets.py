@@ -13,13 +13,13 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from edgebench import registry
+from edgebench.board_catalogue import body_of, with_declared
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError, UsageError
 from edgebench.records.session import probe_name
 from edgebench.records.target import Launch, Target, check_address, masked_launch
 from edgebench.records.values import Json
 from edgebench.refusals import refusal
-from edgebench.run.boards import body_of, with_declared
 from edgebench.run.meters import with_meters
 from edgebench.run.settings import RunConfig
 from edgebench.run.targets_file import DeclaredTarget

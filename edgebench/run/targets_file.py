@@ -39,11 +39,11 @@ from pydantic import (
     model_validator,
 )
 
+from edgebench.board_catalogue import BOOT_FORM, DeclaredFigures, StatedBoot, Word
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.records.target import GramsOrMm, check_address
 from edgebench.refusals import form, problem, refusal
-from edgebench.run.boards import BOOT_FORM, DeclaredFigures, StatedBoot, Word
 from edgebench.suggest import choose, short
 
 FILE_NAME = "targets.toml"

@@ -23,8 +23,8 @@ from pydantic import ValidationError
 from edgebench import registry
 from edgebench.contract import Backend, Device
 from edgebench.errors import SessionError, UnsupportedError
-from edgebench.link.board_facts import BoardFacts
 from edgebench.prepare.cache import canonical_hash
+from edgebench.records.board_facts import BoardFacts
 from edgebench.records.model import Artifact, BuiltArtifact, PrepareRequest
 from edgebench.records.session import Pass, SessionFacts, Window
 from edgebench.records.values import PRECISIONS, Finding, Variant

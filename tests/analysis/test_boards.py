@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import edgebench
-from edgebench.run.boards import known_boards
+from edgebench.board_catalogue import known_boards
 
 
 def test_every_known_board_has_its_row() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from edgebench.errors import SessionError
 from edgebench.link.agent_device import AgentDevice
-from edgebench.link.board_facts import BoardFacts
 from edgebench.link.board_findings import board_findings
 from edgebench.link.local import LocalLink
 from edgebench.link.session_loop import Timeouts
+from edgebench.records.board_facts import BoardFacts
 from edgebench.results.redaction import PrivateNames
 
 AGENT = """

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from edgebench.board_catalogue import BOARD_FACTS, known_boards
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
-from edgebench.run.boards import BOARD_FACTS, known_boards
 from tests.synthetic_results import made_experiment
 
 

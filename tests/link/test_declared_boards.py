@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgebench.link.board_facts import BoardFacts, contradiction, declared_finding, unconfirmed
+from edgebench.records.board_facts import BoardFacts, contradiction, declared_finding, unconfirmed
 from edgebench.records.target import DeclaredBoard
 
 PI_3 = DeclaredBoard("Raspberry Pi 3 Model B", ("Raspberry Pi 3 Model B",))

@@ -5,12 +5,11 @@ import pytest
 from edgebench.run.setting import (
     clock_text,
     duration_s,
-    duration_text,
     rough_text,
     share,
-    share_text,
     span_text,
 )
+from edgebench.texts import duration_text, share_text
 
 
 @pytest.mark.parametrize(

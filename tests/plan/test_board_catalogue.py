@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from edgebench import registry
+from edgebench.board_catalogue import BOARD_FACTS, Board, known_boards, read_board
 from edgebench.errors import UsageError
-from edgebench.run.boards import BOARD_FACTS, Board, known_boards, read_board
 
 STUDY = (
     "disco-cortex-m7", "jetson-nano-devkit", "coral-dev-board-micro", "coral-dev-board-mini", "coral-usb",

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from pydantic import TypeAdapter
 
+from edgebench.board_catalogue import Board, body_of, known_boards
 from edgebench.errors import UsageError
 from edgebench.records.target import BOARD_FIGURES, DeclaredBoard, DeclaredBoot, DeclaredPower, Target
-from edgebench.run.boards import Board, body_of, known_boards
 from edgebench.run.targets import listed
 from edgebench.run.targets_file import DeclaredTarget
 from tests.fakes import FakeBackend, make_targets
@@ -36,7 +36,7 @@ def parts(monkeypatch):
 def known(monkeypatch, **boards):
     """Have these boards known beside those of the catalogue."""
     every = {**known_boards(), **PARTS, **boards}
-    monkeypatch.setattr("edgebench.run.boards.known_boards", lambda: every)
+    monkeypatch.setattr("edgebench.board_catalogue.known_boards", lambda: every)
     return every
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from edgebench.board_catalogue import declared_powers, with_declared
 from edgebench.errors import UsageError
 from edgebench.records.target import DeclaredBoot, DeclaredPower, Target
-from edgebench.run.boards import declared_powers, with_declared
 from tests.fakes import FakeBackend, make_targets
 from tests.golden_text import assert_golden
 

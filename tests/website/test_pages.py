@@ -73,9 +73,9 @@ def test_commands_are_found_and_wrong_ones_are_noticed(tmp_path):
 
 
 def test_links_lead_to_pages_and_what_has_none_is_named():
-    text = "[a](../backends/coral/README.md#setting-up) [b](../edgebench/run/boards.toml) \n    [d](x)"
+    text = "[a](../backends/coral/README.md#setting-up) [b](../edgebench/boards.toml) \n    [d](x)"
     assert with_page_links(text, "docs/devices.md") == (
-        "[a](devices/coral.md#setting-up) b (`edgebench/run/boards.toml`) \n    [d](x)"
+        "[a](devices/coral.md#setting-up) b (`edgebench/boards.toml`) \n    [d](x)"
     )
     assert with_page_links("[x](../coral/README.md)", "backends/jetson/README.md") == "[x](coral.md)"
     with pytest.raises(BrokenLink, match="leads nowhere"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from edgebench.judge.schedule import Schedule
-from edgebench.stats.interval import tick_bounds
+from edgebench.stats.interval import Count, tick_bounds
 
 if TYPE_CHECKING:  # commands about profiles do without numpy
     from edgebench.records.model import BuiltArtifact, State
@@ -233,6 +233,29 @@ class Minute(NamedTuple):
     """Passes of that minute over all sessions. Source: derived by fit."""
 
 
+EndedBy = Literal["sessions", "rule", "most", "time", "interrupted", "failures"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """End of a trial's measuring."""
+
+    by: EndedBy
+    """`sessions`: as many as planned; `rule`: a rule that was asked for was met; `most`: the most sessions
+    were there first; `time`: the run's time was over; `interrupted`: the run was, or was killed;
+    `failures`: its sessions failed again and again. Source: derived by fit."""
+    sessions: Count
+    """Sessions that ended well. Source: derived by fit."""
+    half_width: float | None
+    """Longer side of the latency's 95 % interval as a share of its value; null below three sessions.
+    Source: derived by fit."""
+    unsettled: tuple[str, ...]
+    """Requirements whose verdict is not settled, as profile: name; empty without --decide. Source: derived by
+    fit."""
+    text: str
+    """Ending in words. Source: derived by fit."""
+
+
 @dataclass(frozen=True)
 class SceneOfTrial:
     """Scene of a trial's passes.
@@ -297,7 +320,7 @@ class Trial:
     share: str = ""
     confusions: tuple[Confusion, ...] = ()
     sustained: Any = None
-    ended: Any = None
+    ended: Ended | None = None
     cautions: tuple[Caution, ...] = ()
     failures: tuple[str, ...] = ()
     confidence: float = 0.95
@@ -311,7 +334,7 @@ class Trial:
     doubts: Mapping[str, str] = field(default_factory=dict)
     disturbed: tuple[int, int] = (0, 0)
     undisturbed: Trial | None = field(default=None, repr=False)
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, question: Hashable, compute: Callable[[], T]) -> T:
         """Result of `compute`, kept for the next time that the question is asked."""

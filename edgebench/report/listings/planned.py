@@ -15,9 +15,10 @@ from edgebench.report.terminal import print_blocks
 from edgebench.report.words import SCHEMA_VERSION, counted
 from edgebench.run.forecast import TrialForecast, run_seconds, run_text, warnings_of
 from edgebench.run.meters import builds_on_board, gives_windows, idle_window_s, least_steady_s
-from edgebench.run.setting import clock_text, duration_text, share_text
+from edgebench.run.setting import clock_text
 from edgebench.run.trials import Plan
 from edgebench.stats.intervals import EARLY_MARGIN, SHAPE_SESSIONS
+from edgebench.texts import duration_text, share_text
 
 
 def print_planned(console: Console, plan: Plan, forecasts: Sequence[TrialForecast]) -> None:

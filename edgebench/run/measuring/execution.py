@@ -55,9 +55,9 @@ from edgebench.run.measuring.progress import Observer
 from edgebench.run.measuring.session import LocalDevice
 from edgebench.run.measuring.session_record import traceback_text, utc_text
 from edgebench.run.planner import Built
-from edgebench.run.setting import share_text
 from edgebench.run.settings import RunConfig
 from edgebench.run.trials import Plan, PlannedTrial
+from edgebench.texts import share_text
 from edgebench.this_machine import UNAVAILABLE_ERRORS
 from edgebench.version import __version__
 

@@ -11,9 +11,9 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent.facts import UNTOLD
+from edgebench.board_catalogue import known_boards
 from edgebench.records.target import Launch, Target
 from edgebench.records.values import Finding
-from edgebench.run.boards import known_boards
 
 checks: Any = importlib.import_module("edgebench.backends.jetson.checks")
 BACKEND: Any = registry.backend("jetson")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from edgebench.board_catalogue import body_of
 from edgebench.link.inspection import inspect_target
 from edgebench.records.target import Target
-from edgebench.run.boards import body_of
 from tests.backends.jetson.standin import StandIn
 from tests.fakes import agent_backend
 from tests.jetson_board import jetson_board

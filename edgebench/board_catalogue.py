@@ -413,7 +413,7 @@ class Catalogue(BaseModel):
 @cache
 def known_boards() -> Mapping[str, Board]:
     """The catalogue that comes with EdgeBench, by name."""
-    data = (resources.files("edgebench.run") / FILE_NAME).read_bytes()
+    data = (resources.files("edgebench") / FILE_NAME).read_bytes()
     return parse_catalogue(parse_toml(data, FILE_NAME), FILE_NAME).boards
 
 

@@ -1,0 +1,230 @@
+"""End of a trial's measuring: an interval is narrow enough, or the verdicts are settled.
+
+Looking after every session spends error, so a verdict is settled at the confidence that an alpha-spending
+rule leaves to that look (edgebench.stats.intervals), which is above the 95 % of reports: there, too, a
+settled verdict is a pass or a fail. Where sessions scatter normally, each verdict is wrong in at most 0.5 %
+of trials.
+
+Few sessions do not show how they scatter: all of them may be in one of two modes. Before SHAPE_SESSIONS no
+trial ends by the width of its interval, and a verdict is settled only with a margin above EARLY_MARGIN.
+
+Sessions that end their own measuring do so where they happen to be close together, or far from a limit: at
+95 % their interval would cover less than it claims, so that it is taken at STOPPING_CONFIDENCE, to end by its
+width and to show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from edgebench.judge.core.trial import Certainty, Ended, EndedBy, Trial
+from edgebench.judge.core.verdict import is_settled
+from edgebench.judge.profile import Profile
+from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialStatus
+from edgebench.results.listing import ended_by_rule, is_done, is_given_up
+from edgebench.stats.intervals import (
+    CONFIDENCE,
+    EARLY_MARGIN,
+    MIN_SESSIONS,
+    SHAPE_SESSIONS,
+    SPENDING_NAME,
+    STOPPING_CONFIDENCE,
+    look_confidence,
+)
+from edgebench.texts import duration_text, share_text
+
+_NAMES = 3
+"""Requirements that are named; further ones are counted."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Conditions that end a trial of an experiment before it has all its sessions; either suffices.
+
+    Attributes:
+        target_ci: half-width of the latency's interval as a share; None where none is wanted.
+        profiles: profiles whose verdicts are to be settled; None where none are wanted.
+        least: sessions before which nothing ends a trial, at least MIN_SESSIONS.
+        most: sessions at which every trial ends.
+    """
+
+    target_ci: float | None
+    profiles: tuple[Profile, ...] | None
+    least: int
+    most: int
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of intervals of image_s and infer_s: higher where their own sessions end the trial."""
+        return STOPPING_CONFIDENCE if self.is_adaptive else CONFIDENCE
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether anything but the number of sessions ends a trial."""
+        return self.target_ci is not None or self.profiles is not None
+
+    def certainty(self, sessions: int) -> Certainty:
+        """Certainty of a verdict after so many sessions.
+
+        Every number of sessions from MIN_SESSIONS on is a look, even one at which nothing may end.
+        """
+        looks = max(1, self.most - MIN_SESSIONS + 1)
+        look = min(max(1, sessions - MIN_SESSIONS + 1), looks)
+        return Certainty.of_look(look_confidence(look, looks))
+
+    def unsettled(self, trial: Trial, sessions: int) -> tuple[str, ...]:
+        """Requirements whose verdict is open after so many finished sessions, as `profile: name`.
+
+        All verdicts on an emulated trial are open: no session of it settles one.
+        """
+        certainty = self.certainty(sessions)
+        margin = EARLY_MARGIN if sessions < SHAPE_SESSIONS else 0.0
+        return tuple(
+            f"{profile.name}: {requirement.name}"
+            for profile in self.profiles or ()
+            for requirement in profile.judged
+            if not requirement.wanted
+            and (trial.is_emulated or not is_settled(trial, requirement, certainty, margin))
+        )
+
+    def is_narrow(self, trial: Trial, sessions: int) -> bool:
+        """Whether the latency's interval is as narrow as wanted, of enough sessions."""
+        half_width = half_width_of(trial)
+        is_reached = self.target_ci is not None and half_width is not None and half_width <= self.target_ci
+        return is_reached and sessions >= max(self.least, SHAPE_SESSIONS)
+
+    def is_decided(self, trial: Trial, sessions: int, unsettled: Sequence[str]) -> bool:
+        """Whether there are verdicts to settle, and none is open after enough sessions."""
+        is_due = self.profiles is not None and sessions >= self.least
+        return is_due and not unsettled and not trial.is_emulated
+
+
+def half_width_of(trial: Trial) -> float | None:
+    """Half-width of the latency's interval as a share of its value; None where it is missing."""
+    return trial.latency.half_width if trial.latency else None
+
+
+def rule_of(experiment: ExperimentRecord) -> Rule:
+    """Rule that an experiment was planned with.
+
+    Raises:
+        StoredResultError: a stored profile is damaged.
+    """
+    return Rule(
+        target_ci=experiment.target_ci,
+        profiles=tuple(Profile.from_record(record) for record in experiment.profiles)
+        if experiment.decide
+        else None,
+        least=max(MIN_SESSIONS, experiment.min_sessions),
+        most=experiment.sessions,
+    )
+
+
+def with_end(trial: Trial, records: Sequence[SessionRecord], rule: Rule, run: RunRecord | None) -> Trial:
+    """Trial with the end of its measuring, and with the status that this gives it.
+
+    Args:
+        trial: with the status that the number of sessions gives it.
+        records: all sessions of the trial, failed ones too.
+        rule: rule of its experiment.
+        run: record of the experiment's last run; None where that is not known.
+    """
+    if trial.status == "unsupported" or (trial.status == "failed" and not records):
+        return trial  # nothing was begun
+    statuses = [record.status for record in records]
+    sessions = statuses.count("ok")
+    unsettled = rule.unsettled(trial, sessions)
+    is_narrow, is_decided = (
+        rule.is_narrow(trial, sessions),
+        rule.is_decided(trial, sessions, unsettled),
+    )
+    by = _ending(trial.key, is_narrow or is_decided, statuses, rule, run)
+    text = _end_text(by, trial, (is_narrow, is_decided), unsettled, sessions, rule, run)
+    ended = Ended(by, sessions, half_width_of(trial), unsettled, text)
+    status: TrialStatus = trial.status
+    # The time that was given is as good a reason to stop as any, once an interval is there.
+    least = rule.least if rule.is_adaptive else None
+    if by == "rule" or is_done(trial.key, statuses, run, least=least, most=rule.most):
+        status = "done"
+    reason = "" if status == "done" else trial.reason
+    if (status == "partial" and rule.is_adaptive) or (status in ("partial", "not_run") and by == "time"):
+        failed = sum(status not in ("ok", "interrupted") for status in statuses)
+        reason = text + (f", {failed} failed" if failed else "")
+    return replace(trial, status=status, reason=reason, ended=ended)
+
+
+def _ending(
+    key: str, is_reached: bool, statuses: Sequence[SessionStatus], rule: Rule, run: RunRecord | None
+) -> EndedBy:
+    ended = None if run is None else run.ended
+    ways: tuple[tuple[bool, EndedBy], ...] = (
+        (rule.is_adaptive and is_reached, "rule"),
+        (statuses.count("ok") >= rule.most, "most" if rule.is_adaptive else "sessions"),
+        (rule.is_adaptive and ended_by_rule(key, run), "rule"),
+        (is_given_up(statuses) or ended == "complete", "failures"),
+        (ended == "time", "time"),
+    )
+    return next((by for holds, by in ways if holds), "interrupted")
+
+
+def _end_text(
+    by: EndedBy,
+    trial: Trial,
+    reached: tuple[bool, bool],
+    unsettled: Sequence[str],
+    count: int,
+    rule: Rule,
+    run: RunRecord | None,
+) -> str:
+    """Ending in words; `reached` says whether the interval is narrow and whether the verdicts are settled."""
+    is_narrow, is_decided = reached
+    sessions = "1 session" if count == 1 else f"{count} sessions"
+    most = f"{count} of {'at most ' if rule.is_adaptive else ''}{rule.most} sessions"
+    if by == "sessions":
+        return f"{sessions}, as planned"
+    if by == "failures":
+        return f"given up after sessions that failed, with {most}"
+    if by == "interrupted":
+        return f"stopped after {most}"
+    half_width, target = half_width_of(trial), rule.target_ci
+    time = f" ({trial.latency_metric})" if trial.latency_metric == "infer_s" else ""
+    half, wanted = _rounded_up(half_width), share_text(target or 0.0)
+    if by == "rule":
+        # The run may have found its rule reached where today's estimates do not.
+        met = (
+            f"half-width {half}{time} of {wanted} asked" if is_narrow else "",
+            "every verdict that can be settled is settled" if is_decided else "",
+        )
+        text = f"{' and '.join(filter(None, met)) or 'ended by its rule'}, after {sessions}"
+        return text + (f" ({SPENDING_NAME})" if is_decided else "")
+    shortfalls = []
+    if target is not None and half_width is not None and half_width <= target:
+        few = f"but {wanted} ends a trial from {SHAPE_SESSIONS} sessions on"
+        shortfalls.append(f"now {half}{time}, {few}")
+    elif target is not None:
+        now = "no interval yet" if half_width is None else f"now {half}"
+        shortfalls.append(f"without reaching {wanted}{time}: {now}")
+    if unsettled:
+        more = len(unsettled) - _NAMES
+        named = ", ".join(unsettled[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+        shortfalls.append(f"not settled: {named}")
+    shortfall = "; ".join(shortfalls)
+    if by == "most":
+        return f"{sessions}, the most allowed, {shortfall}"
+    limit = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
+    return f"time of {limit} over after {most}" + (f", {shortfall}" if shortfall else "")
+
+
+def _rounded_up(share: float | None) -> str:
+    """Half-width in percent with two digits, never shown narrower than it is; empty without one."""
+    if share is None:
+        return ""
+    percent = 100 * share
+    if percent <= 0:
+        return "0 %"
+    places = max(0, 1 - math.floor(math.log10(percent)))
+    step = 10.0**-places
+    rounded = math.ceil(percent / step - 1e-9) * step
+    return f"{rounded:.0f} %" if rounded >= 10 else f"{rounded:.2g} %"
