@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgebench.judge.core.judged import Judged, judge_folder, judge_published
+from edgebench.judge.core.judged import Judged, judge_folder
 from edgebench.judge.core.next_steps import passing_limit
 from edgebench.judge.core.power_limits import power_candidates
 
@@ -50,6 +50,8 @@ def rows_of_folder(folder: Path, **declared: Sequence[str]) -> Document:
 
 def rows_of_published() -> Document:
     """The rows of the published figures that come with EdgeBench."""
+    from edgebench.judge.core.judged import judge_published
+
     return rows(judge_published((*shipped_profiles(), load_profile(EVERYTHING), load_profile(OTHERS))))
 
 
@@ -74,7 +76,11 @@ def rows(judged: Judged) -> Document:
             )
     for verdict in judged.verdicts:
         key = [names[verdict.trial], verdict.profile, verdict.requirement.name]
-        document["verdicts"].append([*key, *_verdict(verdict)])
+        row = _verdict(verdict)
+        if verdict.requirement.metric.is_size and verdict.word != "unknown":
+            sides = [estimate.value for _, estimate in trials[verdict.trial].estimates_of("size_mm")]
+            row[4] = [side / verdict.requirement.scale for side in sides if side is not None]
+        document["verdicts"].append([*key, *row])
         if verdict.word != "pass":
             limit = passing_limit(trials[verdict.trial], verdict.requirement)
             scale = verdict.requirement.scale
@@ -160,8 +166,13 @@ def _of_meters(metric: Metric, trial: Trial) -> Iterator[list[Any]]:
     """Rows of each rail: the judged estimates, and as `mean` the documents'."""
     for at, rail in enumerate(trial.rails):
         kept = next(each for key, each in trial.estimates_of(metric.name) if key.rail == rail.name)
+        if metric.name == "power_p99_w":
+            yield ["power_peak_w", "p99", *_row(metric, "", kept, rail=rail.name)[2:]]
+            continue
         if metric.name != "power_peak_w":
             yield _row(metric, "mean", kept, rail=rail.name)
+        if metric.name == "power_idle_w":
+            yield _row(metric, "drift", Estimate(rail.idle_drift_w, n=rail.samples), rail=rail.name)
         if metric.required:
             for statistic in metric.statistics:
                 averaging = (None, *AVERAGING_S) if metric.name == "power_peak_w" else (None,)

@@ -214,7 +214,7 @@ def power_of_sessions(
                 replace(power, window=_void(power.window, falls), idle=None, idle_drift=None, energy=energy)
                 for power in sessions
             ]
-        name = f"{channel.meter} {channel.name}"
+        name = f"{channel.meter.removesuffix(':')} {channel.name}"
         names[name] += 1
         # Sessions may state another rate or unit of a channel.
         name += f" ({names[name]})" if names[name] > 1 else ""

@@ -88,11 +88,13 @@ def _agreement(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     only = agreement.only_this_right, agreement.only_fp32_right
     counts = f"{agreement.alike} of {agreement.n}"
     discordant = f"{only[1]} right with fp32 alone and {only[0]} with this alone"
-    share = Estimate.exact(agreement.alike / agreement.n, n=agreement.n).with_notes(counts, discordant)
-    yield Reading(metric.key(), share)
+    no_interval = "McNemar's test takes the place of an interval"
+    share = Estimate(agreement.alike / agreement.n, n=agreement.n, reason=no_interval, final=True)
+    yield Reading(metric.key(), share.with_notes(counts, discordant))
     p_key = metric.key()._replace(statistic="mcnemar_p")
     if agreement.is_labelled:
-        yield Reading(p_key, Estimate.exact(mcnemar(*only), n=sum(only)).with_notes(discordant))
+        p = Estimate(mcnemar(*only), n=agreement.n, reason="a p-value has no interval", final=True)
+        yield Reading(p_key, p.with_notes(discordant))
     else:
         yield Reading(p_key, Estimate(reason="the images are not labelled"))
 
