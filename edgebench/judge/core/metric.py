@@ -197,18 +197,20 @@ class Sampled:
         noun: the values, in the plural; passes are called windows in trials that have those.
         values: values of a trial, or of one of its workers, from the stored sessions.
         absent: reason for a missing estimate.
+        by_worker: whether each of several workers has values of its own.
     """
 
     noun: Literal["passes", "requests", "sessions"]
     values: Callable[[Recorded, int | None], Values]
     absent: Callable[[Recorded], str]
+    by_worker: bool = True
 
     def read(self, recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         """Estimates of the trial and of each of its workers."""
         from edgebench.judge.core.recorded import omission
         from edgebench.judge.core.sessions import over_values
 
-        for worker in (None, *recorded.several_workers):
+        for worker in (None, *(recorded.several_workers if self.by_worker else ())):
             values = self.values(recorded, worker)
             if impossible := impossible_reason(values, metric.name):
                 yield Reading(metric.key(worker), Estimate(reason=impossible), values)

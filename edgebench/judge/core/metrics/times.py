@@ -155,10 +155,10 @@ _load = Sampled(
 def _start_s(recorded: Recorded, worker: int | None) -> Values:
     from edgebench.judge.core.recorded import once_per_session
 
-    return once_per_session(recorded.cold("start_s")) if worker is None else ()
+    return once_per_session(recorded.cold("start_s"))
 
 
-_start = Sampled("sessions", _start_s, _no_start)
+_start = Sampled("sessions", _start_s, _no_start, by_worker=False)
 
 METRICS = (
     Metric(

@@ -1,0 +1,141 @@
+"""Numbers that a profile's schedule makes of latency and power, and its uplink of the artifact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from edgebench.judge.core.metric import (
+    BYTE_UNITS,
+    ENERGY_UNITS,
+    IMAGE_UNITS,
+    SHARE_UNITS,
+    TIME_UNITS,
+    Metric,
+    Reading,
+)
+from edgebench.judge.core.trial import Conditions, Estimate, Trial
+
+if TYPE_CHECKING:
+    from edgebench.judge.core.recorded import Recorded
+
+BITS = 8
+NO_UPLINK = "the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'"
+
+
+def _nothing(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+    """No reading: a trial has it under a profile alone."""
+    return ()
+
+
+def _simulated(name: str) -> Callable[[Trial, Metric, Conditions], tuple[Estimate, ...]]:
+    """Estimates of a named number of a mission (`edgebench.judge.core.mission.Mission`)."""
+
+    def estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+        from edgebench.judge.core.mission import simulated_estimate
+
+        return (simulated_estimate(trial, name, conditions),)
+
+    return estimates
+
+
+def _update(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+    """Bytes of the artifact over the uplink, without what a protocol adds.
+
+    A bound from below where files travel with it whose sizes are not recorded.
+    """
+    size, uplink_bps = trial.scene.update_bytes, conditions.uplink_bps
+    if uplink_bps is None:
+        return (Estimate(reason=NO_UPLINK),)
+    if size is None:
+        return (Estimate(reason="the artifact's size was not recorded"),)
+    seconds, sent = BITS * size / uplink_bps, f"the artifact's {size} bytes over {uplink_bps:g} bit/s"
+    if trial.scene.companions:
+        others = ", ".join(trial.scene.companions)
+        reason = f"with it travel files whose sizes were not recorded: {others}"
+        return (Estimate(seconds, seconds, reason=reason, final=True).with_notes(sent),)
+    return (Estimate.exact(seconds).with_notes(sent),)
+
+
+def _of_schedule(name: str, sentence: str, units: Mapping[str, float], **fields: Any) -> Metric:
+    fields = {"source": "passes.parquet", "statistics": ("simulated",), **fields}
+    return Metric(
+        name,
+        sentence,
+        units,
+        read=_nothing,
+        option=("a [schedule] in the profile",),
+        option_of="profile",
+        compared="",
+        conditions=("schedule",),
+        **fields,
+    )
+
+
+METRICS = (
+    _of_schedule(
+        "storage_bytes",
+        "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels. "
+        "A limit is on the 99th percentile over cycles.",
+        BYTE_UNITS,
+        estimates=_simulated("storage_bytes_p99"),
+        label="Storage for the backlog",
+    ),
+    _of_schedule(
+        "load",
+        "Work that comes in a cycle of the profile's schedule, as a share of the cycle: above 1 the device "
+        "is overloaded. A profile with a schedule requires at most 1, whether or not it says so.",
+        SHARE_UNITS,
+        estimates=_simulated("load"),
+        label="Load",
+        statistics=("mean",),
+        most=1.0,
+    ),
+    _of_schedule(
+        "backlog",
+        "Images that are not done at once, the most of a cycle of the profile's schedule. A limit is on the "
+        "99th percentile over cycles.",
+        IMAGE_UNITS,
+        estimates=_simulated("backlog_p99"),
+        label="Backlog",
+    ),
+    _of_schedule(
+        "age_s",
+        "Age of a result under the profile's schedule, from an image's arrival on: the mean.",
+        TIME_UNITS,
+        estimates=_simulated("age_s"),
+        label="Age of a result",
+    ),
+    _of_schedule(
+        "missed_deadlines",
+        "Share of the images without a result at the deadline of the profile's schedule.",
+        SHARE_UNITS,
+        estimates=_simulated("missed"),
+        label="Results after the deadline",
+        share_of="image",
+    ),
+    _of_schedule(
+        "energy_cycle_j",
+        "Energy of a cycle of the profile's schedule, of a device that stays on between its images.",
+        ENERGY_UNITS,
+        source="probes.parquet",
+        estimates=_simulated("energy_j.idle"),
+        label="Energy per cycle",
+    ),
+    Metric(
+        "update_s",
+        "Time in which the artifact reaches the device at the profile's uplink_bps. Where the device builds "
+        "what it loads, the artifact is what it builds from.",
+        TIME_UNITS,
+        source="experiment.json",
+        statistics=("recorded",),
+        read=_nothing,
+        estimates=_update,
+        label="Update time",
+        option=("uplink_bps in the profile",),
+        option_of="profile",
+        compared="",
+        conditions=("uplink_bps",),
+        belongs_to="board",
+    ),
+)

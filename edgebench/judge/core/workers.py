@@ -1,0 +1,184 @@
+"""Workers that share a device, and the slowdown of each against its variant alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgebench.judge.cautions import cautions
+from edgebench.judge.core.recorded import Recorded
+from edgebench.judge.core.sessions import over_medians
+from edgebench.judge.core.trial import Certainty, Estimate, Trial, Worker
+from edgebench.stats.compare import slowest
+from edgebench.stats.intervals import MIN_SESSIONS, interval_reason, session_medians
+
+
+def workers_of(recorded: Recorded) -> tuple[Worker, ...]:
+    """Workers that shared the device; empty for a lone one."""
+    return tuple(_worker(recorded, number) for number in recorded.several_workers)
+
+
+def _worker(recorded: Recorded, number: int) -> Worker:
+    plan, entries = recorded.plan_of(number), recorded.entries(number)
+    cores = next((entry.get("cores") for entry in reversed(entries)), None)
+    return Worker(
+        number,
+        (plan or recorded.trial).variant,
+        plan.alone if plan else "",
+        tuple(core for core in cores if isinstance(core, int)) if isinstance(cores, list) else (),
+        tuple(caution.sentence() for caution in cautions((), recorded.steady(number))),
+    )
+
+
+def slowest_note(workers: int, number: int, variant: str) -> str:
+    """Note that names the slowest of several workers."""
+    return f"the slowest of {workers} workers is worker {number}, {variant}"
+
+
+def slowest_worker(trial: Trial, metric: str, certainty: Certainty) -> Estimate | None:
+    """Median of the slowest of several workers, with ends that hold for all of them at once.
+
+    None where one of them has no such times.
+
+    Args:
+        trial: trial of several workers.
+        metric: `image_s`, or `infer_s` of workers that time nothing else.
+        certainty: confidence of the ends; that of each worker is higher (Bonferroni).
+    """
+    values = [trial.values_of(metric, worker.number) for worker in trial.workers]
+    has_images = [bool(trial.values_of("image_s", worker.number)) for worker in trial.workers]
+    if not all(values) or any(has_images) != (metric == "image_s"):
+        return None
+    sure = Certainty(1 - (1 - certainty.interval) / len(values), certainty.bound)
+    estimates = [over_medians(session_medians(by_session), sure) for by_session in values]
+    at = max(range(len(estimates)), key=lambda place: estimates[place].value or 0.0)
+    worker = trial.workers[at]
+    note = slowest_note(len(values), worker.number, worker.variant)
+    slowest_one = replace(estimates[at], n=sum(map(len, values[at])), notes=(note,))
+    if reason := next((estimate.reason for estimate in estimates if estimate.reason), ""):
+        return replace(slowest_one, low=None, high=None, reason=reason)
+    low = max(estimate.low for estimate in estimates if estimate.low is not None)
+    high = max(estimate.high for estimate in estimates if estimate.high is not None)
+    return replace(slowest_one, low=low, high=high).widened(trial.ticks.get(metric, 0.0))
+
+
+# Slowdown: session medians of a worker over those of the trial of its variant alone.
+
+
+class SharedWorker(NamedTuple):
+    """Session medians of a worker, in s.
+
+    Attributes:
+        together: while all workers ran.
+        alone: of the trial of its variant alone; empty where that is not known.
+    """
+
+    number: int
+    variant: str
+    together: NDArray[np.float64]
+    alone: NDArray[np.float64]
+
+
+def shared_workers(recorded: Recorded) -> list[SharedWorker]:
+    """Workers of a trial with the medians of their variants alone; empty for a lone one."""
+    workers = []
+    for worker in workers_of(recorded):
+        steady, lone = recorded.steady(worker.number), recorded.siblings.get(worker.alone)
+        is_alike = lone is not None and lone.steady().quantity == steady.quantity
+        alone = session_medians(lone.steady().latency_s) if lone is not None and is_alike else []
+        together = session_medians(steady.latency_s)
+        workers.append(
+            SharedWorker(worker.number, worker.variant, np.array(together), np.array(alone, np.float64))
+        )
+    return workers
+
+
+def slowdown_of(workers: Sequence[SharedWorker], confidence: float) -> Estimate | None:
+    """Slowdown of the slowest of these workers, named; None where that of one is not known.
+
+    Its interval holds whoever is selected (`edgebench.stats.compare.slowest`). `sessions` are values whose
+    mean is the slowdown and whose standard error is that of the ratio.
+    """
+    alone, together = [worker.alone for worker in workers], [worker.together for worker in workers]
+    sides = [*alone, *together]
+    fewest = min((side.size for side in sides), default=0)
+    if not fewest or min(map(np.min, sides)) <= 0:
+        return None
+    ratios = [float(b.mean() / a.mean()) for a, b in zip(alone, together, strict=True)]
+    at, low, high = int(np.argmax(ratios)), None, None
+    if fewest >= MIN_SESSIONS:
+        _, found = slowest(alone, together, 1 - confidence)
+        low, high = float(found.low), float(found.high)
+    estimate = Estimate(
+        ratios[at],
+        low,
+        high,
+        sessions=_by_session(workers[at]),
+        n=int(alone[at].size + together[at].size),
+        reason=interval_reason(fewest),
+    )
+    worker = workers[at]
+    return estimate.with_notes(slowest_note(len(workers), worker.number, worker.variant))
+
+
+def slowdown_reason(recorded: Recorded, worker: SharedWorker) -> str:
+    """Reason why the slowdown of a worker is missing."""
+    if not worker.together.size:
+        return "no finished session holds a steady pass of it"
+    plan, target = recorded.plan_of(worker.number), recorded.target
+    lone = recorded.siblings.get(plan.alone) if plan else None
+    if lone is None:
+        alone = f"{worker.variant} alone was"
+        changed = ", ".join(target.differences) if target and target.revision_of else ""
+        since = f"the device changed ({changed}), and {alone} not measured since"
+        return since if changed else f"no trial of {alone} planned"
+    return f"{worker.variant} alone: no finished session times it"
+
+
+def _by_session(worker: SharedWorker) -> tuple[float, ...]:
+    """Ratio of the k-th session together to the k-th alone, scaled to the slowdown as their mean.
+
+    Of unequal counts the larger side has as many means of neighbours as the other has sessions, which scatter
+    less by as much as its own mean does.
+    """
+    together, alone = worker.together, worker.alone
+    fewest = min(together.size, alone.size)
+    above, below = (
+        np.array([part.mean() for part in np.array_split(side, fewest)]) for side in (together, alone)
+    )
+    values = above / below
+    return tuple(map(float, values * (together.mean() / alone.mean() / values.mean())))
+
+
+def kept_workers(trial: Trial) -> list[SharedWorker]:
+    """Workers of a trial with the medians that its values hold."""
+    metric = "image_s" if trial.values_of("image_s", 0) else "infer_s"
+    return [
+        SharedWorker(
+            worker.number,
+            worker.variant,
+            np.array(session_medians(trial.values_of(metric, worker.number))),
+            _first_values(trial.values_of("slowdown", worker.number)),
+        )
+        for worker in trial.workers
+    ]
+
+
+def _first_values(values: Iterable[Sequence[float]]) -> NDArray[np.float64]:
+    return np.array([session[0] for session in values], np.float64)
+
+
+def peaks_together(recorded: Recorded) -> list[float]:
+    """Peak memory of all workers added up, of each session that has it of all."""
+    sums = []
+    for record in recorded.ok:
+        memories = (worker.get("memory") for worker in record.workers)
+        peaks = [memory.get("peak_bytes") for memory in memories if isinstance(memory, Mapping)]
+        known = [peak for peak in peaks if isinstance(peak, int | float) and np.isfinite(peak)]
+        if recorded.is_shared and len(known) == len(recorded.workers):
+            sums.append(float(int(sum(known))))
+    return sums
