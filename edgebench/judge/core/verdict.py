@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.core.metric import Metric
 from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import EMULATED, STATED, Certainty, Conditions, Estimate, Trial
+from edgebench.judge.core.trial import EMULATED, MISSING, STATED, Certainty, Conditions, Estimate, Trial
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 
@@ -127,7 +127,7 @@ def _missing_reason(trial: Trial, metric: Metric) -> str:
 
 
 def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    estimates = metric.estimates(trial, metric, conditions)
+    estimates = metric.estimates(trial, metric, conditions) or (MISSING,)
     whole, bounds = estimates[0], []
     if trial.is_published and conditions.statistic != metric.statistics[0] and not whole.is_missing:
         other = f"published is the {metric.statistics[0]} of {metric.name}, and not its"
