@@ -113,3 +113,39 @@ def verdict(judged, **requirement):
     (found,) = judge(judged, profile(**requirement))
     assert found.reason
     return found
+
+
+def profile_of(*requirements, name="mine"):
+    """A profile of requirements r0, r1, ..."""
+    named = [{"name": f"r{at}", **requirement} for at, requirement in enumerate(requirements)]
+    return Profile.from_record({"name": name, "requirements": named})
+
+
+def keyed(letter, seconds=1.0, **changes):
+    """A trial of steady passes that take so long, with a key of one letter."""
+    sessions = tuple(tuple(seconds * value for value in session) for session in STEADY)
+    return trial(sessions, **{"key": letter * 16, **changes})
+
+
+def exact(value, **fields):
+    """A declared or recorded number."""
+    return Estimate.exact(float(value), **fields)
+
+
+def size(*sides):
+    """Estimates of a body's sides."""
+    stages = zip(("longest", "middle", "shortest"), sorted(sides, reverse=True), strict=True)
+    return {EstimateKey("size_mm", "declared", stage=stage): exact(side) for stage, side in stages}
+
+
+def declared(kind, number):
+    """A declared maximum, or a typical number."""
+    is_maximum = kind == "maximum"
+    return Estimate(
+        number,
+        low=None if is_maximum else number,
+        high=number if is_maximum else None,
+        basis=f"declared {kind}",
+        reason="it can pass this limit, never fail it" if is_maximum else "it can never pass this limit",
+        final=True,
+    )

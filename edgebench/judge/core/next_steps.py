@@ -98,13 +98,15 @@ def next_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     """Actions that would settle or change a verdict: alternatives, the looser limit last; empty of a pass."""
     if verdict.word == "pass":
         return ()
-    steps = () if verdict.word == "fail" else settling_steps(trial, verdict)
+    steps = settling_steps(trial, verdict)
     to = None if verdict.word == "unknown" else passing_limit(trial, verdict.requirement)
     return steps if to is None else (*steps, NextStep("relax", limit=to))
 
 
 def settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
-    """Actions with which a verdict would be a pass or a fail; empty where none is known."""
+    """Actions with which an open verdict would be a pass or a fail; empty where none is known."""
+    if verdict.word in ("pass", "fail"):
+        return ()
     metric, estimate = metric_of(verdict.requirement), verdict.estimate
     is_metered = metric.is_power or metric.unit == "J"
     if metric.source == DECLARED_SOURCE and metric.name != "boot_s" and trial.body:

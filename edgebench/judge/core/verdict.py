@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.core.metric import Metric
 from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import EMULATED, STATED, Certainty, Conditions, Estimate, Trial
+from edgebench.judge.core.trial import EMULATED, MISSING, STATED, Certainty, Conditions, Estimate, Trial
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 
@@ -127,7 +127,7 @@ def _missing_reason(trial: Trial, metric: Metric) -> str:
 
 
 def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    estimates = metric.estimates(trial, metric, conditions)
+    estimates = metric.estimates(trial, metric, conditions) or (MISSING,)
     whole, bounds = estimates[0], []
     if trial.is_published and conditions.statistic != metric.statistics[0] and not whole.is_missing:
         other = f"published is the {metric.statistics[0]} of {metric.name}, and not its"
@@ -140,7 +140,8 @@ def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple
     for noun, smaller, its_conditions in bounds:
         for lower in smaller.estimates(trial, smaller, its_conditions):
             least = lower.value if trial.is_published and lower.value is not None else lower.low
-            if least is not None:
+            # Sessions of very different lengths may have a percentile below the mean of their medians.
+            if least is not None and (whole.value is None or least <= whole.value):
                 note = f"{noun} is at least {least:.4g} {smaller.unit}"
                 bound = Estimate(whole.value, least, n=lower.n, basis=lower.basis)
                 estimates = *estimates, bound.with_notes(note, *lower.notes, whole.reason)
@@ -150,8 +151,11 @@ def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple
 
 
 def _objected(estimate: Estimate, doubt: str) -> Estimate:
+    """Estimate without its upper end, which the doubt makes unknown."""
+    if estimate.value is None:
+        return estimate
     objection = "; ".join(filter(None, (doubt, estimate.objection)))
-    return estimate if estimate.value is None else replace(estimate, objection=objection, final=True)
+    return replace(estimate, high=None, objection=objection, final=True)
 
 
 def _decisive(estimates: Sequence[Estimate], limit: float, at_least: bool) -> Estimate:
