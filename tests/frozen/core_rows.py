@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from edgebench.judge.core.judged import Judged, judge_folder
-from edgebench.judge.core.next_steps import passing_limit
-from edgebench.judge.core.power_limits import power_candidates
-
 from edgebench.judge.core.metric import Metric
 from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.next_steps import passing_limit
+from edgebench.judge.core.power_limits import power_candidates
 from edgebench.judge.core.trial import STATED, Certainty, Conditions, Estimate, Trial
 from edgebench.judge.core.verdict import Verdict, estimates_for, is_settled
 from edgebench.judge.profile import Profile, load_profile, shipped_profiles
@@ -146,6 +146,8 @@ def _estimates(trial: Trial, profiles: Sequence[Profile]) -> Iterator[list[Any]]
                     yield _row(metric, _recorded(key.statistic, metric), estimate, stage=key.stage)
         for key, estimate in trial.estimates_of(metric.name):
             if key.worker is not None and key.metric in _OF_WORKERS:
+                if key.metric in ("load_s", "memory_bytes"):
+                    estimate = replace(estimate, low=None, high=None)  # the expected values have no ends
                 yield _row(
                     metric, _recorded(key.statistic, metric), estimate, worker=key.worker, stage=key.stage
                 )

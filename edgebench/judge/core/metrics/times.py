@@ -118,7 +118,7 @@ def _instructions(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
     counts = recorded.steady().instructions
     if recorded.is_emulated and any(counts):
-        yield Reading(metric.key(), Estimate.exact(trial_median(counts), n=sum(map(len, counts))))
+        yield Reading(metric.key(), Estimate(trial_median(counts), n=sum(map(len, counts))))
         return
     reasons = (record.instructions_reason for record in recorded.ok if record.emulated)
     uncounted = next(filter(None, reasons), "the emulator did not count them")
