@@ -67,13 +67,26 @@ class Plot:
 
 @dataclass(frozen=True)
 class Column:
-    """A heading, what its cells hold (figures, one of the verdict words, or sentences), and what that is."""
+    """Heading of a column, and the kind of its cells: numbers, verdict words, or sentences.
+
+    Attributes:
+        about: description of the numbers.
+        numbers: numbers of the cells, by which the column sorts; empty where their texts say enough.
+    """
 
     heading: str
     figures: bool = False
     verdict: bool = False
     long: bool = False
     about: str = ""
+    numbers: tuple[float | None, ...] = ()
+
+    def sort_value(self, row: int, text: str) -> str:
+        """Number by which a cell sorts, as text; empty where it has none."""
+        if not self.numbers:
+            return words.sort_value(text)
+        number = self.numbers[row]
+        return "" if number is None else repr(float(number))
 
 
 @dataclass(frozen=True)

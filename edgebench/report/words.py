@@ -6,18 +6,19 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from edgebench.judge.metrics import METRICS
+from edgebench.judge.core.metrics import METRICS
 from edgebench.suggest import printable
 
 if TYPE_CHECKING:
-    from edgebench.judge.trial_summary import Accuracy, Agreement, TrialSummary, Verdict
+    from edgebench.judge.core.trial import Estimate, Trial
+    from edgebench.judge.core.verdict import NextStep, Verdict
+    from edgebench.judge.requirement import Requirement
     from edgebench.records.model import State
     from edgebench.records.stored import ImagesRecord
-    from edgebench.stats.interval import Interval
 
 
 K = TypeVar("K")
@@ -148,9 +149,14 @@ def estimate(
     return f"{text}{unit}, {ends}" if ends and text not in (least, most) else f"{text}{unit}"
 
 
-def interval(figure: Interval | None) -> str:
-    """A statistic of a trial with its interval, without its unit."""
-    return MISSING if figure is None else estimate(figure.median, figure.low, figure.high)
+def interval(found: Estimate, scale: float = 1.0) -> str:
+    """An estimate with its interval, without its unit, which is `scale` base units."""
+    if found.is_exact and found.value is not None:
+        return estimate(found.value / scale)
+    value, low, high = (
+        None if number is None else number / scale for number in (found.value, found.low, found.high)
+    )
+    return estimate(value, low, high)
 
 
 def size(count: int | None) -> str:
@@ -168,43 +174,46 @@ def percent(part: float, digits: int = 1) -> str:
     return f"{100 * part:.{digits}f} %"
 
 
-def timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials whose pass needs an explanation: it differs between them, or is not the whole scene."""
-    distinct = [summary for summary in summaries if summary.timed]
-    if len({summary.timed for summary in distinct}) < 2 and all(summary.whole_scene for summary in distinct):
-        return []
-    return distinct
+WHOLE = 0.9995
+"""Share of a scene from which on the rest, which a tenth of a percent does not show, is not mentioned."""
+
+
+def timed(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials whose pass needs an explanation: it differs between them, or is not the whole scene."""
+    distinct = [trial for trial in trials if trial.scene.text]
+    is_whole = all((trial.scene.covered or 0.0) >= WHOLE for trial in distinct)
+    return [] if is_whole and len({trial.scene.text for trial in distinct}) < 2 else distinct
 
 
 LATENCIES = ("image_s", "infer_s")
 
 
-def latency_names(summaries: Sequence[TrialSummary]) -> str:
-    """Which times are the latency of some trials: `image_s`, `infer_s`, or `image_s or infer_s`."""
-    names = {summary.latency_quantity for summary in summaries}
+def latency_names(trials: Sequence[Trial]) -> str:
+    """Metrics that are the latency of some trials: `image_s`, `infer_s`, or `image_s or infer_s`."""
+    names = {trial.latency_metric for trial in trials}
     return " or ".join(name for name in LATENCIES if name in names) or LATENCIES[0]
 
 
-def latency_words(summaries: Sequence[TrialSummary]) -> str:
-    """The same within a sentence: `latency per image`, `latency or inference time per image`."""
-    names = map(judged_quantity, latency_names(summaries).split(" or "))
+def latency_words(trials: Sequence[Trial]) -> str:
+    """Their names within a sentence: `latency per image`, `latency or inference time per image`."""
+    names = map(judged_quantity, latency_names(trials).split(" or "))
     return " or ".join(names).replace(" per image or ", " or ")
 
 
-def alike_timed(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials that one figure can hold: those with image_s, else those that have infer_s alone."""
-    groups = [[summary for summary in summaries if summary.latency_quantity == name] for name in LATENCIES]
+def alike_timed(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials that one plot can hold: those with image_s, else those that have infer_s alone."""
+    groups = [[trial for trial in trials if trial.latency_metric == name] for name in LATENCIES]
     return groups[0] or groups[1]
 
 
-def right_of(figure: Accuracy | Agreement | None) -> str:
-    """`954/1000`."""
-    return MISSING if figure is None else f"{figure.k}/{figure.n}"
+def right_of(found: Estimate) -> str:
+    """A share as `954/1000`."""
+    return MISSING if found.value is None or not found.n else f"{round(found.value * found.n)}/{found.n}"
 
 
-def assumed(summary: TrialSummary) -> str:
-    """What was assumed of the input of a trial's model, or nothing."""
-    return f"assumed of its input: {'; '.join(summary.assumed)}" if summary.assumed else ""
+def assumed(trial: Trial) -> str:
+    """Assumptions on the input of a trial's model, or nothing."""
+    return f"assumed of its input: {'; '.join(trial.assumed)}" if trial.assumed else ""
 
 
 STATES: Mapping[State, str] = {
@@ -226,50 +235,50 @@ def power_of(scope: str) -> str:
     return _POWER_OF.get(scope, f"power of the {plain(scope, 20)}")
 
 
-def series(summaries: Sequence[TrialSummary]) -> dict[str, str]:
-    """By key the series of each trial: `int8`, with batch and requests in flight where they differ."""
-    texts = {summary.key: plain(summary.precision, 16) for summary in summaries}
-    for name, told in (("batch", "b{}"), ("concurrency", "{} in flight")):
-        if len({getattr(summary, name) for summary in summaries}) > 1:
-            for summary in summaries:
-                texts[summary.key] += f" {told.format(getattr(summary, name))}"
+def series(trials: Sequence[Trial]) -> dict[str, str]:
+    """Series of each trial by key: `int8`, with batch and requests in flight where they differ."""
+    texts = {trial.key: plain(trial.precision, 16) for trial in trials}
+    for name, form in (("batch", "b{}"), ("concurrency", "{} in flight")):
+        if len({getattr(trial, name) for trial in trials}) > 1:
+            for trial in trials:
+                texts[trial.key] += f" {form.format(getattr(trial, name))}"
     return texts
 
 
-def labels(summaries: Sequence[TrialSummary]) -> dict[str, str]:
-    """A short name for every trial's key: `0.25 int8`, with family or batch added where they differ.
+def labels(trials: Sequence[Trial]) -> dict[str, str]:
+    """Short name of every trial by key: `0.25 int8`, with family or batch added where they differ.
 
-    A mark of a trial ends its name: `0.25 int8 on the CPU`.
+    Marks of a trial end its name: `0.25 int8 on the CPU`.
     """
-    families = {_family(summary) for summary in summaries}
-    runs = series(summaries)
+    families = {_family(trial) for trial in trials}
+    runs = series(trials)
     names: dict[str, str] = {}
-    for summary in summaries:
-        parts = [runs[summary.key]]
-        if summary.depth_multiplier is not None:
-            parts.insert(0, depth(summary.depth_multiplier))
-        if len(families) > 1 or summary.depth_multiplier is None:
-            parts.insert(0, plain(_family(summary), 40))
-        if summary.mark:
-            parts.append(plain(summary.mark, 40))
-        names[summary.key] = " ".join(parts)
-    for alike in grouped(((each.target, names[each.key]), each) for each in summaries).values():
-        if len(alike) > 1:  # something else decides: the key is all that tells them apart
-            names.update({summary.key: f"{names[summary.key]} {summary.key[:6]}" for summary in alike})
+    for trial in trials:
+        parts = [runs[trial.key]]
+        if trial.depth_multiplier is not None:
+            parts.insert(0, depth(trial.depth_multiplier))
+        if len(families) > 1 or trial.depth_multiplier is None:
+            parts.insert(0, plain(_family(trial), 40))
+        if trial.marks:
+            parts.append(plain(" ".join(trial.marks), 40))
+        names[trial.key] = " ".join(parts)
+    for alike in grouped(((trial.target, names[trial.key]), trial) for trial in trials).values():
+        if len(alike) > 1:  # the key alone tells them apart
+            names.update({trial.key: f"{names[trial.key]} {trial.key[:6]}" for trial in alike})
     return names
 
 
-def _family(summary: TrialSummary) -> str:
+def _family(trial: Trial) -> str:
     """A variant's name without depth multiplier and precision; a file's name may have hyphens."""
-    model = summary.variant.removesuffix(f"-{summary.precision}")
-    if summary.depth_multiplier is None:
+    model = trial.variant.removesuffix(f"-{trial.precision}")
+    if trial.depth_multiplier is None:
         return model
     return model.rpartition("-")[0] or model
 
 
-def model(summary: TrialSummary) -> str:
+def model(trial: Trial) -> str:
     """A variant's name without its precision: `mobilenet_v1-0.25`, `tower-1a2b3c4d`."""
-    return plain(summary.variant.removesuffix(f"-{summary.precision}"), 120)
+    return plain(trial.variant.removesuffix(f"-{trial.precision}"), 120)
 
 
 def depth(multiplier: float | None) -> str:
@@ -279,9 +288,9 @@ def depth(multiplier: float | None) -> str:
     return f"{multiplier:.1f}" if multiplier % 1 == 0 else f"{multiplier:g}"
 
 
-def families(summaries: Sequence[TrialSummary]) -> str:
-    """The model families, for a heading: `mobilenet_v1`."""
-    return ", ".join(sorted({plain(_family(summary), 40) for summary in summaries}))
+def families(trials: Sequence[Trial]) -> str:
+    """Model families, for a heading: `mobilenet_v1`."""
+    return ", ".join(sorted({plain(_family(trial), 40) for trial in trials}))
 
 
 def spaced(unit: str) -> str:
@@ -298,14 +307,13 @@ def quantity(value: float | Sequence[float] | None) -> str:
     return number(value)
 
 
-def limit(verdict: Verdict) -> str:
-    """The requirement as a formula: `latency per image ≤ 4.42 s`; a wish: `mass ≤ 50 g, wanted`."""
-    name = judged_quantity(verdict.quantity, verdict.statistic, verdict.averaging_s)
-    formula = f"{name} {bound(verdict.limit, verdict.unit, at_least=wants_more(verdict))}"
-    return f"{formula}, wanted" if verdict.wanted else formula
+def limit(requirement: Requirement) -> str:
+    """A requirement as a formula: `latency per image ≤ 4.42 s`; a wish: `mass ≤ 50 g, wanted`."""
+    formula = f"{subject(requirement)} {bound(requirement.limit, requirement.unit, requirement.at_least)}"
+    return f"{formula}, wanted" if requirement.wanted else formula
 
 
-def bound(limit: float | Sequence[float], unit: str, *, at_least: bool) -> str:
+def bound(limit: float | Sequence[float], unit: str, at_least: bool) -> str:
     """A limit: `≤ 4.42 s`."""
     text = (
         quantity(limit) if isinstance(limit, Sequence) else f"{limit:.0f}" if limit >= 1e6 else f"{limit:g}"
@@ -313,28 +321,45 @@ def bound(limit: float | Sequence[float], unit: str, *, at_least: bool) -> str:
     return f"{'≥' if at_least else '≤'} {text}{spaced(unit)}"
 
 
+def subject(requirement: Requirement) -> str:
+    """Metric that a requirement limits: `peak power over 1 s`, `latency per image (p99)`."""
+    return judged_quantity(requirement.quantity, requirement.statistic, requirement.averaging_s)
+
+
 def judged_quantity(name: str, statistic: str = "", averaging_s: float | None = None) -> str:
-    """What a requirement is about, within a sentence: `peak power over 1 s`, `latency per image (p99)`."""
+    """A metric within a sentence, with a statistic that is not its default: `latency per image (p99)`."""
     metric = METRICS.get(name)
     text = plain(name, 40) if metric is None else metric.inside
-    if metric is None or statistic not in ("", metric.statistics[0] if metric.statistics else ""):
+    if metric is None or statistic not in ("", metric.statistics[0]):
         text += f" ({plain(statistic, 16)})" if statistic else ""
     return text if averaging_s is None else f"{text} over {averaging_s:g} s"
 
 
+def next_step(step: NextStep, metric: str = "") -> str:
+    """An action as text: `--meter KIND that sees all of the board`, `a limit of 5.13 s`."""
+    if step.limit is not None:
+        known = METRICS.get(metric)
+        sides = step.limit if isinstance(step.limit, tuple) else (step.limit,)
+        is_up = known is None or not known.at_least
+        numbers = " x ".join(outward(side, decimals(side), up=is_up) for side in sides)
+        return f"a limit of {numbers}{spaced(known.unit) if known else ''}"
+    return plain(" ".join((*step.arguments, *filter(None, (step.reason,)))))
+
+
 def distance(verdict: Verdict) -> str:
-    """By how much a limit is missed: `0.824 s over`, `3.20 points below`; "" where it is not known."""
+    """Amount by which a limit is missed: `0.824 s over`, `3.20 points below`; "" where it is not known."""
     if verdict.margin is None:
         return ""
-    away = "below" if wants_more(verdict) else "over"
-    return f"{number(-verdict.margin)}{margin_unit(verdict)} {away}"
+    missed = -verdict.margin / verdict.requirement.scale
+    away = "below" if verdict.requirement.at_least else "over"
+    return f"{number(missed)}{margin_unit(verdict)} {away}"
 
 
 SYMBOLS = {"pass": "✓", "fail": "✕", "inconclusive": "≈", "unknown": "?"}
 """Shown with a verdict's word, so that colour is never the only difference."""
 
 STANDINGS = {"pass": "✓", "so far": "○", "inconclusive": "≈", "unknown": "?", "fail": "✕"}
-"""The same for a trial against a whole profile, the best first: `so far` is for screens alone."""
+"""Symbols of a trial against a whole profile, the best first: `so far` is for screens alone."""
 
 
 def screen_word(word: str) -> str:
@@ -342,39 +367,44 @@ def screen_word(word: str) -> str:
     return "undecided" if word == "inconclusive" else word
 
 
-def wants_more(verdict: Verdict) -> bool:
-    """Whether the requirement is a lower bound, as for accuracy."""
-    metric = METRICS.get(verdict.quantity)
-    return metric is not None and metric.at_least
-
-
 def judged(verdict: Verdict) -> str:
-    """The figure that was judged, with its interval and unit; of a bound which one: `above 5.00 W`."""
-    if verdict.bound:
-        end = verdict.high if verdict.low is None else verdict.low
-        return f"{verdict.bound} {quantity(end)}{spaced(verdict.unit)}"
-    return estimate(verdict.value, verdict.low, verdict.high, spaced(verdict.unit))
+    """The estimate that was judged, with its interval and unit: `above 5.00 W` where it is a bound alone."""
+    found, unit = verdict.estimate, spaced(verdict.requirement.unit)
+    if found.objection and not verdict.requirement.at_least:
+        found = replace(found, high=None)  # an end that passes no limit
+    ends = [end for end in (found.low, found.high) if end is not None]
+    if found.value is None and len(ends) == 1:
+        side = ("above" if found.strict else "at least") if found.high is None else ""
+        side = side or ("below" if found.strict else "at most")
+        end = ends[0] / verdict.requirement.scale
+        return f"{side} {quantity(end)}{unit}" if math.isfinite(end) else "without end"
+    text = interval(found, verdict.requirement.scale)
+    return text if text == MISSING else f"{text}{unit}"
 
 
 def value(verdict: Verdict) -> str:
-    """The figure that was judged, with its basis: `4.25 ±0.03 W (board)`."""
+    """The estimate that was judged, with its basis: `4.25 ±0.03 W (board)`."""
     text = judged(verdict)
     return f"{text} ({basis(verdict)})" if text != MISSING and basis(verdict) else text
 
 
 def basis(verdict: Verdict) -> str:
-    """What a power meter covers, `board`, or what was declared, `declared maximum`; "" for all else."""
-    return f"declared {verdict.declared}" if verdict.declared else plain(verdict.scope, 20)
+    """Scope of a power meter, `board`, or kind of a declared number, `declared maximum`; "" for others."""
+    known = verdict.estimate.basis
+    return "" if known in ("declared", "published") else plain(known, 20)
 
 
 def margin(verdict: Verdict) -> str:
-    """What is left to the limit, signed: `+4.19 s`, `-3.20 points`."""
-    return MISSING if verdict.margin is None else f"{signed(verdict.margin)}{margin_unit(verdict)}"
+    """Distance to the limit, signed: `+4.19 s`, `-3.20 points`."""
+    if verdict.margin is None:
+        return MISSING
+    return f"{signed(verdict.margin / verdict.requirement.scale)}{margin_unit(verdict)}"
 
 
 def margin_unit(verdict: Verdict) -> str:
-    """The margin's unit with its space: the difference of two percentages is in points."""
-    return " points" if verdict.unit == "%" else spaced(verdict.unit)
+    """Unit of the margin with its space: the difference of two percentages is in points."""
+    unit = verdict.requirement.unit
+    return " points" if unit == "%" else spaced(unit)
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
@@ -401,9 +431,9 @@ def several(names: Sequence[str]) -> str:
 def together(names: Sequence[str]) -> str:
     """`Mission number 1, 2, 3 and 6 more`: the words that all names begin with once."""
     parts = [name.split(" ") for name in names]
-    alike = takewhile(lambda words: len(set(words)) == 1, zip(*(each[:-1] for each in parts), strict=False))
+    alike = takewhile(lambda words: len(set(words)) == 1, zip(*(part[:-1] for part in parts), strict=False))
     shared = len(list(alike))
-    return several([*names[:1], *(" ".join(each[shared:]) for each in parts[1:])])
+    return several([*names[:1], *(" ".join(part[shared:]) for part in parts[1:])])
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -466,35 +496,17 @@ def clean(value: Any) -> Any:
     return str(value)
 
 
-# A figure as text that keeps the value it was written from, and what a table's cell sorts by.
+# Numbers by which tables sort.
 
 
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 _OF_N = re.compile(r"(\d+)/(\d+)")
 
 
-class FigureText(str):
-    """Text of a figure, rounded for people; `value` is the figure itself, in the column's unit."""
-
-    value: float
-
-    def __new__(cls, text: str, value: float) -> Self:
-        """The text, with the value it was written from."""
-        figure = super().__new__(cls, text)
-        figure.value = value
-        return figure
-
-
 def sort_value(text: str) -> str:
-    """The number by which a table sorts a cell of figures; empty where the cell holds none.
-
-    It is the figure's own where the text is a `FigureText`, `k/n` as a share, else the first number of the
-    text: of an interval its lower end.
-    """
-    if isinstance(text, FigureText):
-        return repr(float(text.value)) if math.isfinite(text.value) else ""
+    """Number by which a table sorts a cell: `k/n` as a share, else the first number, or nothing."""
     share = _OF_N.match(text)
     if share and int(share[2]):
         return repr(int(share[1]) / int(share[2]))
-    number = _NUMBER.search(text)
-    return number[0].replace(",", "").removeprefix("+") if number else ""
+    found = _NUMBER.search(text)
+    return found[0].replace(",", "").removeprefix("+") if found else ""
