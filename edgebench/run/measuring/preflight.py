@@ -104,7 +104,7 @@ def _rail(recording: Recording, samples: Mapping[str, Any]) -> Rail:
     info = recording.info
     assert info is not None
     return Rail(
-        f"{recording.meter} {samples['channel']}",
+        f"{recording.meter.removesuffix(':')} {samples['channel']}",
         recording.meter,
         samples["channel"],
         scope_of(info.scope),
