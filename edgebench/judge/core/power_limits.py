@@ -88,17 +88,18 @@ def power_candidates(trial: Trial, metric: Metric, conditions: Conditions) -> tu
     ]
     if not metric.is_power or trial.is_published:
         return first, *fails
+    declared = [pair for pair in trial.estimates_of("declared_power") if pair[1].value is not None]
+    doubts = [trial.doubts.get(f"power.{key.stage}", "") for key, _ in declared]
+    holding = [estimate for (_, estimate), doubt in zip(declared, doubts, strict=True) if not doubt]
+    # Reasons of a limit that neither a meter nor declared power decides.
+    open_reasons = [*(estimate.reason for estimate in holding), *doubts]
     why = _joined(first.objection, first.reason)
     unmetered = f"no meter decides it: {why}" if first.value is not None and why else why
-    holding, doubted = [], []
-    for key, estimate in trial.estimates_of("declared_power"):
-        if doubt := trial.doubts.get(f"power.{key.stage}"):
-            doubted.append(replace(estimate, low=None, high=None, reason=doubt))
-        elif estimate.value is not None:
-            holding.append(estimate.with_notes(unmetered))
-    if first.value is None and holding:
-        return *holding, *fails, *doubted
-    return first, *fails, *holding, *doubted
+    noted = [estimate.with_notes(unmetered) for estimate in holding]
+    if first.value is None and noted:
+        noted[0] = replace(noted[0], reason=_joined(unmetered, *open_reasons))
+        return *noted, *fails
+    return replace(first, reason=_joined(first.reason, *open_reasons)), *fails, *noted
 
 
 def _of_rails(trial: Trial, metric: Metric, conditions: Conditions) -> list[Estimate]:
