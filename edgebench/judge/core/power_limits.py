@@ -136,23 +136,24 @@ def _of_rail(trial: Trial, rail: Rail, metric: Metric, conditions: Conditions) -
     return bounded(rail, estimate, objection).with_notes(hidden if rail.pauses and metric.is_power else "")
 
 
-def bounded(rail: Rail, estimate: Estimate, objection: str, numbers: str = "") -> Estimate:
-    """Estimate of a rail with the objection to it and notes of the meter and of its unknown lag."""
+def bounded(rail: Rail, estimate: Estimate, objection: str, source: str = "") -> Estimate:
+    """Estimate of a rail with the objection to it and notes of its source and of its unknown lag."""
     lag_s = rail.unknown_lag_s
     lag = (
         f"its bounds hold what a lag of up to {lag_s:.3g} s may move, since it is not known" if lag_s else ""
     )
-    source = f"{numbers} of {name_of(rail)}" if numbers else f"measured by {name_of(rail)}"
+    source = source or f"measured by {name_of(rail)}"
     notes = tuple(filter(None, (source, *estimate.notes, lag)))
     return replace(estimate, basis=rail.scope, objection=objection, notes=notes)
 
 
 def _peak(rail: Rail, kept: Estimate, objection: str, certainty: Certainty) -> Estimate:
-    means = rail.averaging_ms and f"the largest of {rail.averaging_ms:.3g} ms means"
-    numbers = means or f"the largest of {rail.samples} readings, whose averaging time is not known,"
+    source = f"the largest of {rail.samples} readings of {name_of(rail)}, whose averaging time is not known"
+    if rail.averaging_ms:
+        source = f"the largest of {rail.averaging_ms:.3g} ms means of {name_of(rail)}"
     if rail.samples < least_n(NEARLY_ALL, certainty.bound):
         kept = replace(kept, high=None, reason=too_few(rail.samples, "samples"))
-    return bounded(rail, kept, objection, numbers)
+    return bounded(rail, kept, objection, source)
 
 
 def _averaged(rail: Rail, averaging_s: float, objection: str, certainty: Certainty) -> Estimate:
@@ -177,7 +178,8 @@ def _averaged(rail: Rail, averaging_s: float, objection: str, certainty: Certain
     ]
     value, low, high = (max(side) for side in zip(*bounds, strict=True))
     estimate = replace(undecided, value=value, low=low, high=max([high, *wider]))
-    return bounded(rail, estimate, objection, f"the highest mean over {averaging_s:g} s")
+    source = f"the highest mean over {averaging_s:g} s of {name_of(rail)}"
+    return bounded(rail, estimate, objection, source)
 
 
 def _averaged_bounds(

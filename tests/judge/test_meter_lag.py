@@ -1,6 +1,6 @@
 import pytest
 
-from edgebench.judge.power import lag_note
+from edgebench.judge.core.meters import lag_note
 from edgebench.records.stored import SessionRecord
 
 LATE = {"lag_ms": 412.0, "bound_ms": 8.0, "applied": True, "reason": ""}
