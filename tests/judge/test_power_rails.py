@@ -2,11 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.core.meters import meters_reason
 from edgebench.judge.core.power import power_of_sessions
 from edgebench.judge.core.steady_time import SteadyTime, steady_times
 from edgebench.probes.host.csv_file import NOT_LIVE
 from edgebench.records.stored import SessionRecord
+from edgebench.results.meters import meters_reason
 from tests.judge.trials import rails_trial, verdict
 from tests.sample_tables import rows_of_frame
 

@@ -123,7 +123,7 @@ def test_scopes_have_traces_of_their_own_and_failed_readings_and_both_idle_windo
     board_rail = replace(rail, name="usb:x vbus", meter="usb:x", channel="vbus", scope="board")
     mean = trial.estimate("power_mean_w")
     estimates = {METRICS["power_mean_w"].key(rail=name): mean for name in (board_rail.name, rail.name)}
-    metered = replace(trial, rails=(board_rail, rail), estimates=estimates, cache={})
+    metered = replace(trial, rails=(board_rail, rail), estimates=estimates)
     wide, narrow = power_traces(results, metered)
     assert (wide.scope, narrow.scope) == ("board", "chip")
     assert np.isnan(wide.rails[0].watts[200]) and np.nanmax(wide.rails[0].watts) == 4.0

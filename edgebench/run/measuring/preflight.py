@@ -9,7 +9,7 @@ from typing import Any
 from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.core.meters import scope_of
+from edgebench.judge.core.power import scope_of
 from edgebench.judge.core.power_limits import least_averaging_s, rate_objection, scope_objection
 from edgebench.judge.core.trial import Rail
 from edgebench.judge.profile import shipped_profiles
