@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from edgebench.judge.core.meters import reasons_by_probe, recorded_name
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.trial_summary import Minute, Paced, Sustained, omission
 from edgebench.records.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import BOARD_FIGURES, Target
+from edgebench.results.meters import reasons_by_probe, recorded_name
 from edgebench.results.rows import Rows
 from edgebench.stats import percentiles as deadlines
 from edgebench.stats.clock import falls_short

@@ -13,6 +13,9 @@ from edgebench.stats.power_curve import power_curve
 STEADY = ((1.0, 1.01, 0.99), (1.02, 1.0, 1.01), (0.98, 0.99, 1.0))
 
 
+POWER = (("power_mean_w", "median"), ("power_peak_w", "max"), ("energy_j", "median"))
+
+
 def trial(image_s=STEADY, *, power=(), accuracy=None, estimates=None, values=None, **changes):
     """A done trial of those steady passes; `accuracy` is (k, n), `power` what `meter` gives.
 
@@ -33,6 +36,8 @@ def trial(image_s=STEADY, *, power=(), accuracy=None, estimates=None, values=Non
         found[EstimateKey("accuracy", "share")] = Estimate(
             k / n, low, high, n=n, final=True, notes=(f"{k} of {n}",)
         )
+    for metric, statistic in () if power else POWER:
+        found[EstimateKey(metric, statistic)] = Estimate(reason="no meter")
     for rail, of_rail in power:
         found.update(
             {EstimateKey(name, statistic, rail=rail.name): each for (name, statistic), each in of_rail}
@@ -81,9 +86,11 @@ def meter(
         ),
         **changes,
     )
-    mean = float(np.mean(mean_w))
-    rail = replace(rail, curves=curves(rail, mean, peak_w))
     basis = {"basis": rail.scope}
+    if not mean_w:
+        return rail, [(key, Estimate(reason=rail.reason, **basis)) for key in POWER]
+    if "curves" not in changes:
+        rail = replace(rail, curves=curves(rail, float(np.mean(mean_w)), peak_w))
     return rail, (
         (("power_mean_w", "median"), over_medians(mean_w, **basis)),
         (("power_peak_w", "max"), Estimate(peak_w, peak_w, peak_w, n=rail.samples, **basis)),
@@ -149,3 +156,21 @@ def declared(kind, number):
         reason="it can pass this limit, never fail it" if is_maximum else "it can never pass this limit",
         final=True,
     )
+
+
+def rails_trial(rails, **changes):
+    """A done trial with the rails that `power_of_sessions` gives."""
+    power = [
+        (
+            found.rail,
+            [
+                ((name, STATISTICS.get(name, "median")), estimate)
+                for name, estimate in found.estimates.items()
+            ],
+        )
+        for found in rails
+    ]
+    return trial(power=power, **changes)
+
+
+STATISTICS = {"power_peak_w": "max", "power_p99_w": "p99"}

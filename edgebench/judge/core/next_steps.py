@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from edgebench.judge.core.meters import WIDE_SCOPES
 from edgebench.judge.core.metric import DECLARED_SOURCE, Metric
+from edgebench.judge.core.power import WIDE_SCOPES
 from edgebench.judge.core.power_limits import rate_objection
 from edgebench.judge.core.sessions import NEARLY_ALL, PERCENTILES, over_values
 from edgebench.judge.core.trial import Estimate, Trial, Values

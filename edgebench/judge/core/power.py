@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.core.meters import (
+from edgebench.judge.core.steady_time import SteadyTime
+from edgebench.judge.core.trial import EMULATED, UNKNOWN_SCOPE, Estimate, Rail, Scope
+from edgebench.records.session import LIVE_SAMPLES, UNKNOWN_REACH_S
+from edgebench.records.stored import SessionRecord
+from edgebench.records.target import DeclaredPower
+from edgebench.results.meters import (
     FALLS,
     UNITS,
-    WIDE_SCOPES,
     Channel,
     channels_of,
     lag_note,
@@ -24,15 +28,9 @@ from edgebench.judge.core.meters import (
     reasons_by_probe,
     recorded_name,
     recorded_number,
-    scope_rank,
     unrelated_reason,
     watts_of,
 )
-from edgebench.judge.core.steady_time import SteadyTime
-from edgebench.judge.core.trial import EMULATED, Estimate, Rail
-from edgebench.records.session import LIVE_SAMPLES, UNKNOWN_REACH_S
-from edgebench.records.stored import SessionRecord
-from edgebench.records.target import DeclaredPower
 from edgebench.results.rows import Rows, by_number
 from edgebench.stats.intervals import CONFIDENCE, interval_reason, resemblance
 from edgebench.stats.percentiles import least_n
@@ -63,6 +61,12 @@ from edgebench.stats.power_curve import NO_SAMPLES, power_curve
 if TYPE_CHECKING:
     from edgebench.judge.core.recorded import Recorded
 
+WIDE_SCOPES: tuple[Scope, ...] = ("board", "usb", "wall")
+"""Scopes that hold all that a board draws, the closest to it first."""
+
+SCOPES: tuple[Scope, ...] = (*WIDE_SCOPES, "module", "chip")
+"""Order in which meters represent a board: those of all of it, then of parts; any other comes last."""
+
 STUCK_READINGS = 10
 """From this many readings before the work and as many from then on one value for all is no chance."""
 
@@ -74,6 +78,16 @@ LEAST_DOUBT = 0.01
 
 
 # Rails of a trial.
+
+
+def scope_of(stated: object) -> Scope:
+    """Scope that a meter states, where it is one of SCOPES."""
+    return next((scope for scope in SCOPES if scope == stated), UNKNOWN_SCOPE)
+
+
+def scope_rank(scope: str) -> int:
+    """Place of a scope among SCOPES."""
+    return next((place for place, name in enumerate(SCOPES) if name == scope), len(SCOPES))
 
 
 @dataclass(frozen=True)
@@ -249,7 +263,7 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         name,
         channel.meter,
         channel.name,
-        channel.scope,
+        scope_of(channel.scope),
         total=channel.total,
         rate_hz=channel.rate_hz,
         effective_hz=min(_present(window.effective_hz for window in windows), default=None),

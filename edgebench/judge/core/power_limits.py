@@ -24,8 +24,8 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from edgebench.judge.core.meters import WIDE_SCOPES, scope_rank
 from edgebench.judge.core.metric import Metric
+from edgebench.judge.core.power import WIDE_SCOPES, scope_rank
 from edgebench.judge.core.sessions import NEARLY_ALL, over_medians, too_few
 from edgebench.judge.core.trial import (
     UNKNOWN_SCOPE,
@@ -88,17 +88,18 @@ def power_candidates(trial: Trial, metric: Metric, conditions: Conditions) -> tu
     ]
     if not metric.is_power or trial.is_published:
         return first, *fails
+    declared = [pair for pair in trial.estimates_of("declared_power") if pair[1].value is not None]
+    doubts = [trial.doubts.get(f"power.{key.stage}", "") for key, _ in declared]
+    holding = [estimate for (_, estimate), doubt in zip(declared, doubts, strict=True) if not doubt]
+    # Reasons of a limit that neither a meter nor declared power decides.
+    open_reasons = [*(estimate.reason for estimate in holding), *doubts]
     why = _joined(first.objection, first.reason)
     unmetered = f"no meter decides it: {why}" if first.value is not None and why else why
-    holding, doubted = [], []
-    for key, estimate in trial.estimates_of("declared_power"):
-        if doubt := trial.doubts.get(f"power.{key.stage}"):
-            doubted.append(replace(estimate, low=None, high=None, reason=doubt))
-        elif estimate.value is not None:
-            holding.append(estimate.with_notes(unmetered))
-    if first.value is None and holding:
-        return *holding, *fails, *doubted
-    return first, *fails, *holding, *doubted
+    noted = [estimate.with_notes(unmetered) for estimate in holding]
+    if first.value is None and noted:
+        noted[0] = replace(noted[0], reason=_joined(unmetered, *open_reasons))
+        return *noted, *fails
+    return replace(first, reason=_joined(first.reason, *open_reasons)), *fails, *noted
 
 
 def _of_rails(trial: Trial, metric: Metric, conditions: Conditions) -> list[Estimate]:
@@ -135,23 +136,24 @@ def _of_rail(trial: Trial, rail: Rail, metric: Metric, conditions: Conditions) -
     return bounded(rail, estimate, objection).with_notes(hidden if rail.pauses and metric.is_power else "")
 
 
-def bounded(rail: Rail, estimate: Estimate, objection: str, numbers: str = "") -> Estimate:
-    """Estimate of a rail with the objection to it and notes of the meter and of its unknown lag."""
+def bounded(rail: Rail, estimate: Estimate, objection: str, source: str = "") -> Estimate:
+    """Estimate of a rail with the objection to it and notes of its source and of its unknown lag."""
     lag_s = rail.unknown_lag_s
     lag = (
         f"its bounds hold what a lag of up to {lag_s:.3g} s may move, since it is not known" if lag_s else ""
     )
-    source = f"{numbers} of {name_of(rail)}" if numbers else f"measured by {name_of(rail)}"
+    source = source or f"measured by {name_of(rail)}"
     notes = tuple(filter(None, (source, *estimate.notes, lag)))
     return replace(estimate, basis=rail.scope, objection=objection, notes=notes)
 
 
 def _peak(rail: Rail, kept: Estimate, objection: str, certainty: Certainty) -> Estimate:
-    means = rail.averaging_ms and f"the largest of {rail.averaging_ms:.3g} ms means"
-    numbers = means or f"the largest of {rail.samples} readings, whose averaging time is not known,"
+    source = f"the largest of {rail.samples} readings of {name_of(rail)}, whose averaging time is not known"
+    if rail.averaging_ms:
+        source = f"the largest of {rail.averaging_ms:.3g} ms means of {name_of(rail)}"
     if rail.samples < least_n(NEARLY_ALL, certainty.bound):
         kept = replace(kept, high=None, reason=too_few(rail.samples, "samples"))
-    return bounded(rail, kept, objection, numbers)
+    return bounded(rail, kept, objection, source)
 
 
 def _averaged(rail: Rail, averaging_s: float, objection: str, certainty: Certainty) -> Estimate:
@@ -176,7 +178,8 @@ def _averaged(rail: Rail, averaging_s: float, objection: str, certainty: Certain
     ]
     value, low, high = (max(side) for side in zip(*bounds, strict=True))
     estimate = replace(undecided, value=value, low=low, high=max([high, *wider]))
-    return bounded(rail, estimate, objection, f"the highest mean over {averaging_s:g} s")
+    source = f"the highest mean over {averaging_s:g} s of {name_of(rail)}"
+    return bounded(rail, estimate, objection, source)
 
 
 def _averaged_bounds(

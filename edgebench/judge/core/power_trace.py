@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.core.meters import Channel, channels_of, watts_of
-from edgebench.judge.core.power import session_power
+from edgebench.judge.core.power import scope_of, session_power
 from edgebench.judge.core.steady_time import steady_times
 from edgebench.judge.core.trial import EstimateKey, Rail, Scope, Trial
 from edgebench.records.stored import SessionRecord
 from edgebench.results.load import StoredResults
+from edgebench.results.meters import Channel, channels_of, watts_of
 
 IDLE_WINDOWS = ("idle", "idle_after")
 
@@ -128,7 +128,8 @@ def _from_the_middle(trial: Trial, records: Sequence[SessionRecord]) -> list[Ses
 def _channel(record: SessionRecord, rail: Rail) -> Channel | None:
     """Channel of a record that a rail was taken from; None without one."""
     place = rail.meter, rail.channel, rail.scope
-    return next((it for it in channels_of(record) if (it.meter, it.name, it.scope) == place), None)
+    channels = channels_of(record)
+    return next((it for it in channels if (it.meter, it.name, scope_of(it.scope)) == place), None)
 
 
 def _seconds(stamps_ns: NDArray[np.int64], origin_ns: np.int64) -> NDArray[np.float64]:

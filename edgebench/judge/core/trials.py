@@ -37,6 +37,8 @@ def trials_of(results: StoredResults) -> list[Trial]:
     is_metered = any(record.probes for each in stored.values() for record in each.sessions)
     # Samples of meters are numpy's work, outside the interpreter's lock.
     with ThreadPoolExecutor(2 if is_metered else 1) as pool:
+        # Declared power is compared with the meters of every trial of its target.
+        list(pool.map(rails_of, stored.values()))
         trials = list(pool.map(trial_of, stored.values()))
     calm = undisturbed_trials(stored)
     ended = []

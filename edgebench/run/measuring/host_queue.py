@@ -15,13 +15,13 @@ from typing import Any, Protocol
 from edgebench import interruption
 from edgebench.errors import EdgeBenchError, SessionError, StoredResultError, UnavailableError
 from edgebench.interruption import handling, held_interrupt
-from edgebench.judge.core.meters import reasons_by_probe
 from edgebench.link.failures import Explain, unexplained
 from edgebench.records.model import Artifact
 from edgebench.records.session import SessionSettings, probe_name
 from edgebench.records.stored import Failure, SessionRecord
 from edgebench.records.target import Target
 from edgebench.records.values import Json
+from edgebench.results.meters import reasons_by_probe
 from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.revisions import Identity, identity_of
 from edgebench.results.writing import ExperimentStore

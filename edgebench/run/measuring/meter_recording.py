@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from edgebench import registry
 from edgebench.errors import UnavailableError
 from edgebench.interruption import held_interrupt
-from edgebench.judge.core.meters import UNITS, as_watts
 from edgebench.link.agent_backend import open_link
 from edgebench.link.agent_device import AgentDevice
 from edgebench.link.replies import ProbeAccess
@@ -29,6 +28,7 @@ from edgebench.link.session_probes import BOARD, SessionProbes
 from edgebench.records.session import Channel, ProbeChunk, ProbeInfo, headline_channels
 from edgebench.records.target import Target
 from edgebench.registry import HOST
+from edgebench.results.meters import UNITS, as_watts
 from edgebench.results.tables import ProbeTableWriter
 from edgebench.results.writing import as_stored_result_error
 from edgebench.stats.power import GAP_PERIODS, GAP_SHARE, PowerTotals, not_connected_reason

@@ -9,7 +9,7 @@ from typing import Any
 from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.core.meters import scope_of
+from edgebench.judge.core.power import scope_of
 from edgebench.judge.core.power_limits import least_averaging_s, rate_objection, scope_objection
 from edgebench.judge.core.trial import Rail
 from edgebench.judge.profile import shipped_profiles
@@ -104,7 +104,7 @@ def _rail(recording: Recording, samples: Mapping[str, Any]) -> Rail:
     info = recording.info
     assert info is not None
     return Rail(
-        f"{recording.meter} {samples['channel']}",
+        f"{recording.meter.removesuffix(':')} {samples['channel']}",
         recording.meter,
         samples["channel"],
         scope_of(info.scope),

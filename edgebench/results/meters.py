@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.core.trial import UNKNOWN_SCOPE, Scope
 from edgebench.records.session import probe_name
 from edgebench.records.stored import SessionRecord
 from edgebench.results.rows import Rows
@@ -18,12 +17,6 @@ from edgebench.stats.burst_lag import BY_CHANCE, SEARCH_PERIODS, SEARCH_S
 from edgebench.stats.power import CHECK_WIRING
 
 UNITS = {"power": {"W": 1.0, "mW": 1e-3, "uW": 1e-6}, "energy": {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6}}
-
-WIDE_SCOPES: tuple[Scope, ...] = ("board", "usb", "wall")
-"""Scopes that hold all that a board draws, the closest to it first."""
-
-SCOPES: tuple[Scope, ...] = (*WIDE_SCOPES, "module", "chip")
-"""Order in which meters represent a board: those of all of it, then of parts; any other comes last."""
 
 MOST_RECORDED = 1e9
 """A meter's rate in Hz, time in ms or count that reaches it is damage: stamps count a billion a second."""
@@ -61,7 +54,7 @@ class Channel:
     name: str
     quantity: str
     unit: str
-    scope: Scope
+    scope: str
     rate_hz: float
     total: bool = field(compare=False)  # sessions' records of one channel may differ in it
 
@@ -80,7 +73,7 @@ def _channels(info: Mapping[str, Any]) -> Iterator[Channel]:
                 str(entry.get("name", "")),
                 str(entry.get("quantity")),
                 str(entry.get("unit", "")),
-                scope_of(info.get("scope")),
+                str(info.get("scope", "")),
                 recorded_number(info.get("rate_hz")),
                 entry.get("total") is True,
             )
@@ -92,16 +85,6 @@ def recorded_number(value: Any) -> float:
     if isinstance(value, int | float) and 0 < value < MOST_RECORDED:
         return float(value)
     return 0.0
-
-
-def scope_of(stated: object) -> Scope:
-    """Scope that a meter states, where it is one of SCOPES."""
-    return next((scope for scope in SCOPES if scope == stated), UNKNOWN_SCOPE)
-
-
-def scope_rank(scope: str) -> int:
-    """Place of a scope among SCOPES."""
-    return next((place for place, name in enumerate(SCOPES) if name == scope), len(SCOPES))
 
 
 def watts_of(channel: Channel, rows: Rows | None) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.power_trace import power_traces
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.power_trace import power_traces
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.trials import trials_of
 from edgebench.records.session import Channel, ProbeInfo
 from edgebench.records.stored import SessionRecord
 from edgebench.results import layout
@@ -28,17 +29,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(folder: Path) -> TrialSummary:
-    return summarise(load(folder))[0]
+def trial(folder: Path) -> Trial:
+    return trials_of(load(folder))[0]
 
 
-def test_a_trace_is_that_of_the_session_in_the_middle(folder: Path, summary: TrialSummary) -> None:
-    [rail] = summary.power or ()
-    [trace] = power_traces(load(folder), summary)
+def test_a_trace_is_that_of_the_session_in_the_middle(folder: Path, trial: Trial) -> None:
+    means_w = trial.estimate("power_mean_w").sessions
+    [trace] = power_traces(load(folder), trial)
     [drawn] = trace.rails
-    assert drawn.mean_w == sorted(rail.mean_w_sessions)[1]
-    assert rail.mean_w_sessions[trace.session] == drawn.mean_w
-    assert (trace.scope, drawn.rail) == ("chip", rail)
+    assert drawn.mean_w == sorted(means_w)[1]
+    assert means_w[trace.session] == drawn.mean_w
+    assert (trace.scope, (drawn.rail,)) == ("chip", trial.rails)
     assert len(trace.steady_s) == 3
     assert trace.idle_s[0, 1] - trace.idle_s[0, 0] == pytest.approx(3.0)
     within = (drawn.t_s >= trace.steady_s[0, 0]) & (drawn.t_s <= trace.steady_s[-1, 1])
@@ -48,19 +49,19 @@ def test_a_trace_is_that_of_the_session_in_the_middle(folder: Path, summary: Tri
     assert drawn.t_s[0] == 0.0
 
 
-def test_no_other_sessions_samples_are_read(folder: Path, summary: TrialSummary) -> None:
+def test_no_other_sessions_samples_are_read(folder: Path, trial: Trial) -> None:
     results = load(folder)
-    [trace] = power_traces(results, summary)
+    [trace] = power_traces(results, trial)
     hidden = [
         path
-        for record in results.session_records(summary.key)
-        for path in layout.session_folder(folder, summary.key, record.n).glob("probes.parquet")
+        for record in results.session_records(trial.key)
+        for path in layout.session_folder(folder, trial.key, record.n).glob("probes.parquet")
         if record.n != trace.session
     ]
     for path in hidden:
         path.rename(path.with_suffix(".away"))
     try:
-        [again] = power_traces(load(folder), summary)
+        [again] = power_traces(load(folder), trial)
     finally:
         for path in hidden:
             path.with_suffix(".away").rename(path)
@@ -68,9 +69,9 @@ def test_no_other_sessions_samples_are_read(folder: Path, summary: TrialSummary)
 
 
 def test_where_the_session_in_the_middle_has_no_samples_the_next_one_has(
-    folder: Path, summary: TrialSummary, monkeypatch: pytest.MonkeyPatch
+    folder: Path, trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [trace] = power_traces(load(folder), summary)
+    [trace] = power_traces(load(folder), trial)
     read = StoredResults.session_rows
 
     def without_that_session(results: StoredResults, name: str, session: SessionRecord) -> Rows:
@@ -78,10 +79,9 @@ def test_where_the_session_in_the_middle_has_no_samples_the_next_one_has(
         return table.take(slice(0)) if (name, session.n) == ("probes", trace.session) else table
 
     monkeypatch.setattr(StoredResults, "session_rows", without_that_session)
-    [other] = power_traces(load(folder), summary)
+    [other] = power_traces(load(folder), trial)
     assert other.session != trace.session
-    [rail] = summary.power or ()
-    assert other.rails[0].mean_w == rail.mean_w_sessions[other.session]
+    assert other.rails[0].mean_w == trial.estimate("power_mean_w").sessions[other.session]
 
 
 class FewSamples(StoredResults):
@@ -102,10 +102,10 @@ def rows(probe: str, channel: str, t_ns: np.ndarray, values: np.ndarray) -> pd.D
 
 
 def test_scopes_have_traces_of_their_own_and_failed_readings_and_both_idle_windows_stay(
-    folder: Path, summary: TrialSummary
+    folder: Path, trial: Trial
 ) -> None:
-    steady = load(folder).session_records(summary.key)[0].windows_ns["steady"]
-    assert steady is not None and summary.power is not None
+    steady = load(folder).session_records(trial.key)[0].windows_ns["steady"]
+    assert steady is not None
     start_ns, end_ns = steady
     t_ns = np.linspace(start_ns - 10**9, end_ns + 10**9, 400).astype(np.int64)
     milliwatts = np.full(400, 4000.0)
@@ -119,18 +119,21 @@ def test_scopes_have_traces_of_their_own_and_failed_readings_and_both_idle_windo
     }
     backwards = rows("rapl:package", "package", t_ns[::-1], np.arange(400.0)[::-1])
     results.samples = rows_of_frame(pd.concat([backwards, rows("usb:x", "vbus", t_ns, milliwatts)]))
-    rail = replace(summary.power[0], primary=False)
-    primary = replace(rail, meter="usb:x", channel="vbus", scope="board", primary=True)
-    wide, narrow = power_traces(results, replace(summary, power=(rail, primary), power_curves=()))
+    [rail] = trial.rails
+    board_rail = replace(rail, name="usb:x vbus", meter="usb:x", channel="vbus", scope="board")
+    mean = trial.estimate("power_mean_w")
+    estimates = {METRICS["power_mean_w"].key(rail=name): mean for name in (board_rail.name, rail.name)}
+    metered = replace(trial, rails=(board_rail, rail), estimates=estimates)
+    wide, narrow = power_traces(results, metered)
     assert (wide.scope, narrow.scope) == ("board", "chip")
     assert np.isnan(wide.rails[0].watts[200]) and np.nanmax(wide.rails[0].watts) == 4.0
     assert narrow.rails[0].watts.tolist() == list(range(400))
     assert len(wide.idle_s) == 2
 
 
-def test_without_a_meter_or_samples_there_is_no_trace(folder: Path, summary: TrialSummary) -> None:
-    assert power_traces(load(folder), replace(summary, power=None, power_curves=())) == []
+def test_without_a_meter_or_samples_there_is_no_trace(folder: Path, trial: Trial) -> None:
+    assert power_traces(load(folder), replace(trial, rails=())) == []
     results = FewSamples(folder, load(folder).experiment)
     results.changes = {}
     results.samples = rows_of_frame(rows("rapl:package", "package", np.empty(0, np.int64), np.empty(0)))
-    assert power_traces(results, summary) == []
+    assert power_traces(results, trial) == []

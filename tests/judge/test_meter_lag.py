@@ -1,7 +1,7 @@
 import pytest
 
-from edgebench.judge.power import lag_note
 from edgebench.records.stored import SessionRecord
+from edgebench.results.meters import lag_note
 
 LATE = {"lag_ms": 412.0, "bound_ms": 8.0, "applied": True, "reason": ""}
 SMALL = {"lag_ms": 2.0, "bound_ms": 8.0, "applied": False, "reason": ""}

@@ -2,10 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.power import SteadyTime, power_figures, power_reason, steady_times
+from edgebench.judge.core.power import power_of_sessions
+from edgebench.judge.core.steady_time import SteadyTime, steady_times
 from edgebench.probes.host.csv_file import NOT_LIVE
 from edgebench.records.stored import SessionRecord
-from tests.fit.summaries import summary, verdict
+from edgebench.results.meters import meters_reason
+from tests.judge.trials import rails_trial, verdict
 from tests.sample_tables import rows_of_frame
 
 S = 1_000_000_000
@@ -60,10 +62,8 @@ def _times(records, images):
     return steady_times(records, NO_PASSES, images)
 
 
-def _figures(records, probes, images):
-    power = power_figures(records, rows_of_frame(probes), _times(records, images))
-    assert power is not None
-    return power.figures
+def _rails(records, probes, images):
+    return power_of_sessions(records, lambda: rows_of_frame(probes), _times(records, images))
 
 
 def _steps(at_s):
@@ -72,14 +72,14 @@ def _steps(at_s):
 
 def test_means_over_sessions_and_the_highest_peak():
     probes = pd.concat([_samples(_steps), _samples(lambda at_s: _steps(at_s) * 1.1, n=1)])
-    (figure,) = _figures([_record(0, [_probe()]), _record(1, [_probe()])], probes, {0: 5.0, 1: 5.0})
-    assert figure.mean_w == pytest.approx(3.15, rel=1e-3)
-    assert figure.mean_w_sessions == pytest.approx((3.0, 3.3), rel=1e-3)
-    assert figure.peak_w == pytest.approx(3.3)
-    assert figure.idle_w == pytest.approx(1.05, rel=1e-2)
-    assert figure.energy_j == pytest.approx(6.3, rel=1e-3)
-    assert figure.net_energy_j == pytest.approx(6.3 - 2.1, rel=1e-2)
-    assert (figure.window_s, figure.primary, figure.reason) == (10.0, True, "")
+    (found,) = _rails([_record(0, [_probe()]), _record(1, [_probe()])], probes, {0: 5.0, 1: 5.0})
+    assert found.estimates["power_mean_w"].value == pytest.approx(3.15, rel=1e-3)
+    assert found.estimates["power_mean_w"].sessions == pytest.approx((3.0, 3.3), rel=1e-3)
+    assert found.estimates["power_peak_w"].value == pytest.approx(3.3)
+    assert found.estimates["power_idle_w"].value == pytest.approx(1.05, rel=1e-2)
+    assert found.estimates["energy_j"].value == pytest.approx(6.3, rel=1e-3)
+    assert found.estimates["net_energy_j"].value == pytest.approx(6.3 - 2.1, rel=1e-2)
+    assert (found.rail.window_s, found.rail.reason) == (10.0, "")
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_means_over_sessions_and_the_highest_peak():
     ],
 )
 def test_units_and_counters(channel, values):
-    (figure,) = _figures([_record(0, [_probe(channels=[channel])])], _samples(values), {0: 10.0})
-    assert figure.mean_w == pytest.approx(3.0, rel=2e-3)
-    assert figure.idle_w == pytest.approx(1.0, rel=2e-2)
-    assert figure.energy_j == pytest.approx(3.0, rel=2e-3)
+    (found,) = _rails([_record(0, [_probe(channels=[channel])])], _samples(values), {0: 10.0})
+    assert found.estimates["power_mean_w"].value == pytest.approx(3.0, rel=2e-3)
+    assert found.estimates["power_idle_w"].value == pytest.approx(1.0, rel=2e-2)
+    assert found.estimates["energy_j"].value == pytest.approx(3.0, rel=2e-3)
 
 
 @pytest.mark.parametrize("back_j", [18.0, 1.0, 1e6])
@@ -105,10 +105,10 @@ def test_a_counter_that_is_set_back_leaves_open_what_was_drawn_then(back_j):
         return np.where(at_s > 6, joules - back_j, joules)
 
     record = _record(0, [_probe(channels=[("in", "energy", "J")])])
-    (figure,) = _figures([record], _samples(counter), {0: 10.0})
-    assert figure.mean_w == pytest.approx(3.0)
-    assert figure.peak_w == pytest.approx(3.0)
-    assert "1 of 1001 readings" in figure.uncovered
+    (found,) = _rails([record], _samples(counter), {0: 10.0})
+    assert found.estimates["power_mean_w"].value == pytest.approx(3.0)
+    assert found.estimates["power_peak_w"].value == pytest.approx(3.0)
+    assert "1 of 1001 readings" in found.rail.uncovered
 
 
 def test_a_counter_goes_on_through_readings_that_are_no_number():
@@ -117,21 +117,20 @@ def test_a_counter_goes_on_through_readings_that_are_no_number():
         return np.where(peaks, np.nan, np.cumsum(np.where(peaks, 8.0, 1.0)) / 100.0)
 
     probe = _probe(channels=[("in", "energy", "J")])
-    [figure] = _figures([_record(probes=[probe])], _samples(counter), {0: 5.0})
-    assert figure.peak_w == pytest.approx(4.5)  # of the two intervals that meet there
-    assert figure.uncovered == ""
+    [found] = _rails([_record(probes=[probe])], _samples(counter), {0: 5.0})
+    assert found.estimates["power_peak_w"].value == pytest.approx(4.5)  # of the two intervals that meet there
+    assert found.rail.uncovered == ""
 
 
-def test_the_rail_that_its_meter_marks_is_the_headline_whatever_the_others_carry():
+def test_the_rail_that_its_meter_marks_represents_the_board_whatever_the_others_carry():
     probe = _probe(channels=(("cpu", "power", "W"), ("in", "power", "W")))
     probe["channels"][1]["total"] = True
     probes = pd.concat([_samples(lambda at_s: 2 * _steps(at_s), channel="cpu"), _samples(_steps)])
-    cpu, whole = _figures([_record(0, [probe])], probes, {0: 5.0})
-    assert (cpu.primary, whole.primary) == (False, True)
-    assert (whole.channel, whole.mean_w) == ("in", pytest.approx(3.0, rel=1e-3))
+    whole, _ = _rails([_record(0, [probe])], probes, {0: 5.0})
+    assert (whole.rail.channel, whole.estimates["power_mean_w"].value) == ("in", pytest.approx(3.0, rel=1e-3))
 
 
-def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most():
+def test_the_widest_scope_represents_the_board_and_of_its_rails_the_one_that_carries_most():
     board = _probe(
         channels=[("gpu", "power", "W"), ("in", "power", "W"), ("temperature", "temperature", "C")]
     )
@@ -143,26 +142,31 @@ def test_the_widest_scope_is_primary_and_of_its_rails_the_one_that_carries_most(
             _samples(_steps),
         ]
     )
-    figures = _figures([_record(0, [chip, board])], probes, {0: 10.0})
-    assert [(figure.meter, figure.channel, figure.primary) for figure in figures] == [
-        ("rapl:0", "package", False),
-        ("ina:0", "gpu", False),
-        ("ina:0", "in", True),
-    ]
+    rails = _rails([_record(0, [chip, board])], probes, {0: 10.0})
+    assert [power.rail.name for power in rails] == ["ina:0 in", "ina:0 gpu", "rapl:0 package"]
 
 
 def test_a_meter_without_samples_is_there_with_the_reason():
-    (figure,) = _figures([_record(0, [_probe()])], _samples(_steps).iloc[:0], {0: 10.0})
-    assert (figure.mean_w, figure.peak_w, figure.energy_j, figure.samples) == (None, None, None, 0)
-    assert figure.reason == "0 samples are in the window"
+    (found,) = _rails([_record(0, [_probe()])], _samples(_steps).iloc[:0], {0: 10.0})
+    assert (
+        found.estimates["power_mean_w"].value,
+        found.estimates["power_peak_w"].value,
+        found.estimates["energy_j"].value,
+        found.rail.samples,
+    ) == (None, None, None, 0)
+    assert found.rail.reason == "0 samples are in the window"
 
 
 def test_an_unknown_unit_or_window_is_a_reason():
     odd = _record(0, [_probe(channels=[("in", "power", "hp")])])
-    assert _figures([odd], _samples(_steps), {0: 10.0})[0].reason == "its unit 'hp' is not known"
+    assert _rails([odd], _samples(_steps), {0: 10.0})[0].rail.reason == "its unit 'hp' is not known"
     unmarked = _record(0, [_probe()], windows_ns={})
-    (figure,) = _figures([unmarked], _samples(_steps), {0: 10.0})
-    assert (figure.reason, figure.window_s, figure.mean_w) == ("no steady window was recorded", None, None)
+    (found,) = _rails([unmarked], _samples(_steps), {0: 10.0})
+    assert (found.rail.reason, found.rail.window_s, found.estimates["power_mean_w"].value) == (
+        "no steady window was recorded",
+        None,
+        None,
+    )
 
 
 def test_idle_power_is_that_of_both_windows_and_their_drift_is_told():
@@ -174,40 +178,42 @@ def test_idle_power_is_that_of_both_windows_and_their_drift_is_told():
 
     records = [_record(0, [_probe()], windows_ns=both), _record(1, [_probe()])]
     probes = pd.concat([_samples(watts), _samples(watts, n=1)])
-    power = power_figures(records, rows_of_frame(probes), _times(records, {0: 9.0, 1: 10.0}))
-    assert power is not None
-    [figure] = power.figures
-    assert figure.idle_w == pytest.approx((1.2 + 1.0) / 2, abs=0.01)
+    [found] = _rails(records, probes, {0: 9.0, 1: 10.0})
+    assert found.estimates["power_idle_w"].value == pytest.approx((1.2 + 1.0) / 2, abs=0.01)
     # The second session was recorded without the window after its passes.
-    assert figure.idle_drift_w == pytest.approx(0.4, abs=0.01)
-    assert [drift.unexplained for drift in power.idle_drifts] == [True]
+    assert found.rail.idle_drift_w == pytest.approx(0.4, abs=0.01)
+    assert [drift.unexplained for drift in found.idle_drifts] == [True]
 
 
 def test_without_an_idle_window_there_is_gross_energy_only():
     record = _record(0, [_probe()], windows_ns={"idle": None, "steady": (2 * S, 12 * S)})
-    (figure,) = _figures([record], _samples(_steps), {0: 10.0})
-    assert figure.energy_j == pytest.approx(3.0, rel=1e-3)
-    assert (figure.idle_w, figure.net_energy_j, figure.reason) == (None, None, "no idle window was sampled")
+    (found,) = _rails([record], _samples(_steps), {0: 10.0})
+    assert found.estimates["energy_j"].value == pytest.approx(3.0, rel=1e-3)
+    assert (
+        found.estimates["power_idle_w"].value,
+        found.estimates["net_energy_j"].value,
+        found.rail.reason,
+    ) == (None, None, "no idle window was sampled")
 
 
 @pytest.mark.parametrize(
     "probes", [(), ({},), ({"channels": 3},), ({"channels": [3, {"quantity": "load"}]},)]
 )
 def test_what_is_no_meter_gives_no_figure(probes):
-    assert power_figures([_record(0, probes)], rows_of_frame(_samples(_steps)), {}) is None
+    assert power_of_sessions([_record(0, probes)], lambda: rows_of_frame(_samples(_steps)), {}) == ()
 
 
 @pytest.mark.parametrize("rate_hz", [None, "fast", -1.0, float("nan")])
 def test_a_rate_that_is_none_is_not_known(rate_hz):
-    (figure,) = _figures([_record(0, [_probe(rate_hz=rate_hz)])], _samples(_steps), {0: 10.0})
-    assert figure.rate_hz == 0.0
-    assert figure.energy_j == pytest.approx(3.0, rel=1e-3)
+    (found,) = _rails([_record(0, [_probe(rate_hz=rate_hz)])], _samples(_steps), {0: 10.0})
+    assert found.rail.rate_hz == 0.0
+    assert found.estimates["energy_j"].value == pytest.approx(3.0, rel=1e-3)
 
 
 def test_reasons_are_said_once():
     records = [_record(n, probe_reasons={"": "no meter", "rapl:": "no permission"}) for n in range(3)]
-    assert power_reason(records) == "no meter; rapl:: no permission"
-    assert power_reason([_record()]) == ""
+    assert meters_reason(records) == "no meter; rapl:: no permission"
+    assert meters_reason([_record()]) == ""
 
 
 def test_figures_have_intervals_by_the_samples_and_say_what_the_meter_delivered():
@@ -216,36 +222,46 @@ def test_figures_have_intervals_by_the_samples_and_say_what_the_meter_delivered(
     probe["channels"][0]["total"] = True
     noise = rng.normal(0, 0.2, 1400)
     samples = _samples(lambda at_s: _steps(at_s) + noise)
-    [one] = _figures([_record(0, [probe])], samples, {0: 5.0})
-    assert (one.effective_hz, one.longest_gap_s) == (pytest.approx(100.0), pytest.approx(0.01))
-    assert (one.rate_hz, one.averaging_ms, one.total, one.rejected) == (1000.0, 10.0, True, 2)
-    assert one.mean_low_w < 3.0 < one.mean_high_w
-    assert one.mean_high_w - one.mean_w == pytest.approx(2.26 * 0.2 / np.sqrt(1000), rel=0.5)
-    assert one.energy_low_j < one.energy_j < one.energy_high_j
-    net_j, gross_j = one.net_high_j - one.net_low_j, one.energy_high_j - one.energy_low_j
+    [one] = _rails([_record(0, [probe])], samples, {0: 5.0})
+    assert (one.rail.effective_hz, one.rail.longest_gap_s) == (pytest.approx(100.0), pytest.approx(0.01))
+    assert (one.rail.rate_hz, one.rail.averaging_ms, one.rail.total, one.rail.rejected) == (
+        1000.0,
+        10.0,
+        True,
+        2,
+    )
+    assert one.estimates["power_mean_w"].low < 3.0 < one.estimates["power_mean_w"].high
+    assert one.estimates["power_mean_w"].high - one.estimates["power_mean_w"].value == pytest.approx(
+        2.26 * 0.2 / np.sqrt(1000), rel=0.5
+    )
+    assert one.estimates["energy_j"].low < one.estimates["energy_j"].value < one.estimates["energy_j"].high
+    net_j, gross_j = (
+        one.estimates["net_energy_j"].high - one.estimates["net_energy_j"].low,
+        one.estimates["energy_j"].high - one.estimates["energy_j"].low,
+    )
     assert net_j > gross_j  # the idle window's spread is in it
-    assert one.p99_w == pytest.approx(3.0 + 2.326 * 0.2, rel=0.03)
+    assert one.estimates["power_p99_w"].value == pytest.approx(3.0 + 2.326 * 0.2, rel=0.03)
     sessions = [
         _samples(lambda at_s, level=level: _steps(at_s) * level, n=n)
         for n, level in enumerate((0.9, 1.0, 1.1))
     ]
-    three = _figures(
-        [_record(n, [probe]) for n in range(3)], pd.concat(sessions), dict.fromkeys(range(3), 5.0)
-    )
-    assert three[0].mean_low_w < 2.5 and three[0].mean_high_w > 3.5  # sessions that differ so much say less
-    assert three[0].rejected == 6
+    three = _rails([_record(n, [probe]) for n in range(3)], pd.concat(sessions), dict.fromkeys(range(3), 5.0))
+    assert (
+        three[0].estimates["power_mean_w"].low < 2.5 and three[0].estimates["power_mean_w"].high > 3.5
+    )  # sessions that differ so much say less
+    assert three[0].rail.rejected == 6
 
 
 def test_a_counter_is_the_mean_between_its_readings_and_a_session_that_does_not_say_is_not_known():
     counter = _record(0, [_probe(channels=[("in", "energy", "J")])])
-    [figure] = _figures([counter], _samples(lambda at_s: 3.0 * at_s), {0: 5.0})
-    assert figure.averaging_ms == pytest.approx(10.0)
+    [found] = _rails([counter], _samples(lambda at_s: 3.0 * at_s), {0: 5.0})
+    assert found.rail.averaging_ms == pytest.approx(10.0)
     records = [_record(0, [_probe() | {"averaging_ms": 10.0}]), _record(1, [_probe()])]
     both = pd.concat([_samples(_steps), _samples(_steps, n=1)])
-    assert _figures(records, both, {0: 5.0, 1: 5.0})[0].averaging_ms is None
+    assert _rails(records, both, {0: 5.0, 1: 5.0})[0].rail.averaging_ms is None
     few = _samples(_steps, rate_hz=5.0)
-    [figure] = _figures([_record(0, [_probe()])], few, {0: 5.0})
-    assert (figure.p99_w, figure.samples) == (None, 51)
+    [found] = _rails([_record(0, [_probe()])], few, {0: 5.0})
+    assert (found.estimates["power_p99_w"].value, found.rail.samples) == (None, 51)
 
 
 def test_what_was_played_from_a_recording_leaves_open_what_was_drawn():
@@ -253,10 +269,10 @@ def test_what_was_played_from_a_recording_leaves_open_what_was_drawn():
     played = live | {"absent": dict(NOT_LIVE)}
     frame = _samples(lambda at_s: 2.0 + 1e-9 * at_s)
     for probe, is_open in ((live, False), (played, True)):
-        (figure,) = _figures([_record(probes=[probe])], frame, {0: 10})
-        assert figure.mean_w == pytest.approx(2.0)
-        assert bool(figure.uncovered) == is_open
-    assert "played from a recording" in figure.uncovered
+        (found,) = _rails([_record(probes=[probe])], frame, {0: 10})
+        assert found.estimates["power_mean_w"].value == pytest.approx(2.0)
+        assert bool(found.rail.uncovered) == is_open
+    assert "played from a recording" in found.rail.uncovered
 
 
 def test_passes_in_step_with_a_meter_of_moments_have_no_interval_and_pass_no_limit():
@@ -273,13 +289,11 @@ def test_passes_in_step_with_a_meter_of_moments_have_no_interval_and_pass_no_lim
     )
     starts_ns = np.arange(1, 100, dtype=np.int64) * S
     times = {0: SteadyTime(np.array([[S, 100 * S]]), 99.0, starts_ns=starts_ns)}
-    power = power_figures([_record(0, [_probe(rate_hz=2.0)])], rows_of_frame(frame), times)
-    assert power is not None
-    [figure] = power.figures
-    assert figure.mean_w == pytest.approx(3.0, rel=0.02)  # 1.4 W are true
-    assert (figure.mean_low_w, figure.mean_high_w) == (None, None)
-    assert "in step" in figure.reason
-    assert "in step" in figure.uncovered
+    [found] = power_of_sessions([_record(0, [_probe(rate_hz=2.0)])], lambda: rows_of_frame(frame), times)
+    assert found.estimates["power_mean_w"].value == pytest.approx(3.0, rel=0.02)  # 1.4 W are true
+    assert (found.estimates["power_mean_w"].low, found.estimates["power_mean_w"].high) == (None, None)
+    assert "in step" in found.rail.reason
+    assert "in step" in found.rail.uncovered
 
 
 @pytest.mark.attack("a meter repeats one answer for ever, idle and at work: said, and it passes no limit")
@@ -287,11 +301,13 @@ def test_a_meter_that_says_one_and_the_same_may_have_hung():
     stuck, live = _samples(lambda at_s: np.full_like(at_s, 2.0)), _samples(lambda at_s: 2.0 + 1e-9 * at_s)
     frame = pd.concat([stuck, live.assign(session=1)])
     records = [_record(n, [_probe()]) for n in range(2)]
-    (figure,) = _figures(records, frame, {0: 10, 1: 10})
-    assert figure.uncovered.startswith("1 of 2 sessions: all 1400 readings are 2 W, idle and at work alike")
-    assert "may have hung (in 1 of 2 sessions)" in figure.reason
-    (lone,) = _figures(records[:1], stuck[stuck["t_ns"] >= 2 * S], {0: 10})
-    assert "hung" not in lone.reason  # without a look at it before the work nobody can say
+    (found,) = _rails(records, frame, {0: 10, 1: 10})
+    assert found.rail.uncovered.startswith(
+        "1 of 2 sessions: all 1400 readings are 2 W, idle and at work alike"
+    )
+    assert "may have hung (in 1 of 2 sessions)" in found.rail.reason
+    (lone,) = _rails(records[:1], stuck[stuck["t_ns"] >= 2 * S], {0: 10})
+    assert "hung" not in lone.rail.reason  # without a look at it before the work nobody can say
 
 
 def test_sentences_that_differ_in_their_numbers_alone_stand_once():
@@ -301,8 +317,8 @@ def test_sentences_that_differ_in_their_numbers_alone_stand_once():
         for n, end_ns in enumerate((2 * S + S // 2, 2 * S + S // 4, 12 * S))
     ]
     frame = pd.concat([_samples(_steps).assign(session=n) for n in range(3)])
-    [figure] = _figures(records, frame, {0: 1, 1: 1, 2: 10})
-    assert figure.reason == (
+    [found] = _rails(records, frame, {0: 1, 1: 1, 2: 10})
+    assert found.rail.reason == (
         "window too short: 50 sample periods, energy takes 100 (in the first of 2 such sessions of 3); "
         "a lag of 40 ms is taken off its stamps in 3 of 3 sessions"
     )
@@ -311,11 +327,11 @@ def test_sentences_that_differ_in_their_numbers_alone_stand_once():
 def test_what_is_to_be_known_of_a_meters_lag_stands_with_its_figure():
     lag = {"lag_ms": None, "applied": False, "reason": "the bursts are not in its readings"}
     record = _record(probes=({**_probe(), "lag": lag},))
-    [figure] = _figures([record], _samples(_steps), {0: 10})
-    assert figure.mean_w is not None
-    assert figure.reason == "its lag is not known in 1 of 1 sessions: the bursts are not in its readings"
-    silent = _figures([record], _samples(_steps).iloc[:0], {0: 10})[0]
-    assert silent.mean_w is None and "lag" not in silent.reason
+    [found] = _rails([record], _samples(_steps), {0: 10})
+    assert found.estimates["power_mean_w"].value is not None
+    assert found.rail.reason == "its lag is not known in 1 of 1 sessions: the bursts are not in its readings"
+    silent = _rails([record], _samples(_steps).iloc[:0], {0: 10})[0]
+    assert silent.estimates["power_mean_w"].value is None and "lag" not in silent.rail.reason
 
 
 LIMITS = (
@@ -327,17 +343,12 @@ LIMITS = (
 
 
 def _judged(power, limit):
-    """Of each kind of limit on power and energy the verdict."""
-    trial = summary(power=power.figures, power_curves=power.curves)
-    return [verdict(trial, limit=limit, **each) for each in LIMITS]
+    """Verdict on each kind of limit on power and energy."""
+    return [verdict(rails_trial(power), limit=limit, **question) for question in LIMITS]
 
 
 def _power(records, frame, images=10):
-    power = power_figures(
-        records, rows_of_frame(frame), _times(records, {record.n: images for record in records})
-    )
-    assert power is not None
-    return power
+    return _rails(records, frame, {record.n: images for record in records})
 
 
 def _unrelated(at_s):
@@ -364,11 +375,10 @@ def test_readings_that_are_of_no_load_decide_nothing(values, correlation, words)
     records = [_record(n, [{**_probe(rate_hz=200.0), "lag": lag}]) for n in range(3)]
     frame = pd.concat([_samples(values, n, rate_hz=200.0) for n in range(3)])
     power = _power(records, frame)
-    [figure] = power.figures
-    names = ("mean_w", "peak_w", "p99_w", "energy_j", "net_energy_j", "mean_high_w", "energy_high_j")
-    assert [getattr(figure, name) for name in names] == [None] * len(names)
+    [found] = power
+    assert all(estimate.is_missing for name, estimate in found.estimates.items() if name != "power_idle_w")
     for judged in (*_judged(power, 1e6), *_judged(power, 1e-6)):
-        assert judged.verdict == "unknown"
+        assert judged.word == "unknown"
         assert words in judged.reason and "check the meter's polarity and wiring" in judged.reason
 
 
@@ -381,10 +391,15 @@ def test_a_meter_that_falls_under_load_measures_another_board(part, falling):
     found = [parts[part] | {"correlation": -0.98 if n < falling else 0.93} for n in range(3)]
     records = [_record(n, [{**_probe(rate_hz=200.0), part: found[n]}]) for n in range(3)]
     power = _power(records, pd.concat([_samples(_steps, n, rate_hz=200.0) for n in range(3)]))
-    [figure] = power.figures
-    assert (figure.mean_w, figure.peak_w, figure.idle_w, figure.energy_j) == (None, None, None, None)
+    [found] = power
+    assert (
+        found.estimates["power_mean_w"].value,
+        found.estimates["power_peak_w"].value,
+        found.estimates["power_idle_w"].value,
+        found.estimates["energy_j"].value,
+    ) == (None, None, None, None)
     for judged in (*_judged(power, 1e6), *_judged(power, 1e-6)):
-        assert judged.verdict == "unknown"
+        assert judged.word == "unknown"
         assert "the meter does not measure this board" in judged.reason and "-0.98" in judged.reason
 
 
@@ -394,10 +409,15 @@ def test_a_total_that_is_always_zero_is_not_connected():
     probe["channels"][0]["total"] = True
     frame = pd.concat([_samples(lambda at_s: np.zeros(len(at_s))), _samples(_steps, channel="gpu")])
     power = _power([_record(0, [probe])], frame)
-    total, gpu = power.figures
-    assert (total.mean_w, total.peak_w, total.idle_w, total.energy_j) == (None, None, None, None)
-    assert "not connected: all 1400 readings are 0 W" in total.reason
-    assert gpu.mean_w == pytest.approx(3.0, rel=1e-3)
+    gpu, total = power
+    assert (
+        total.estimates["power_mean_w"].value,
+        total.estimates["power_peak_w"].value,
+        total.estimates["power_idle_w"].value,
+        total.estimates["energy_j"].value,
+    ) == (None, None, None, None)
+    assert "not connected: all 1400 readings are 0 W" in total.rail.reason
+    assert gpu.estimates["power_mean_w"].value == pytest.approx(3.0, rel=1e-3)
 
 
 def test_noise_about_zero_and_readings_that_follow_the_load_decide():
@@ -407,7 +427,7 @@ def test_noise_about_zero_and_readings_that_follow_the_load_decide():
     lag = {"lag_ms": 5.0, "bound_ms": 3.0, "applied": True, "correlation": 0.95}
     records = [_record(n, [{**_probe(rate_hz=200.0), "lag": lag}]) for n in range(3)]
     power = _power(records, pd.concat([_samples(faint, n, rate_hz=200.0) for n in range(3)]))
-    assert {judged.verdict for judged in _judged(power, 100.0)} == {"pass"}
+    assert {judged.word for judged in _judged(power, 100.0)} == {"pass"}
 
 
 def test_one_session_with_swapped_poles_lets_no_limit_pass_and_does_not_count():
@@ -415,20 +435,24 @@ def test_one_session_with_swapped_poles_lets_no_limit_pass_and_does_not_count():
     frame = pd.concat([_samples(_steps, n, rate_hz=200.0) for n in range(3)])
     frame = pd.concat([frame, _samples(lambda at_s: -_steps(at_s), 3, rate_hz=200.0)])
     power = _power(records, frame)
-    [figure] = power.figures
-    assert figure.mean_w_sessions == pytest.approx((3.0, 3.0, 3.0))
-    assert figure.uncovered.startswith("1 of 4 sessions: 100% of its readings are not above 0 W")
-    assert {judged.verdict for judged in _judged(power, 100.0)} == {"inconclusive"}
-    assert {judged.verdict for judged in _judged(power, 0.01)} == {"fail"}
+    [found] = power
+    assert found.estimates["power_mean_w"].sessions == pytest.approx((3.0, 3.0, 3.0))
+    assert found.rail.uncovered.startswith("1 of 4 sessions: 100% of its readings are not above 0 W")
+    assert {judged.word for judged in _judged(power, 100.0)} == {"inconclusive"}
+    assert {judged.word for judged in _judged(power, 0.01)} == {"fail"}
 
 
 def test_an_idle_device_that_gives_power_leaves_no_energy_above_it():
     records = [_record(n, [_probe()]) for n in range(3)]
     frame = pd.concat([_samples(lambda at_s: np.where(at_s < 2, -0.5, 3.0), n) for n in range(3)])
-    [figure] = _power(records, frame).figures
-    assert (figure.idle_w, figure.net_energy_j, figure.energy_j) == (None, None, pytest.approx(3.0))
-    assert figure.reason.startswith("of the idle window: its mean is -0.")
-    assert "check the meter's polarity and wiring" in figure.reason
+    [found] = _power(records, frame)
+    assert (
+        found.estimates["power_idle_w"].value,
+        found.estimates["net_energy_j"].value,
+        found.estimates["energy_j"].value,
+    ) == (None, None, pytest.approx(3.0))
+    assert found.rail.reason.startswith("of the idle window: its mean is -0.")
+    assert "check the meter's polarity and wiring" in found.rail.reason
 
 
 def _paced(rate_hz, on_s, phase, period_s=1.0, cycles=40):
@@ -446,9 +470,8 @@ def _paced(rate_hz, on_s, phase, period_s=1.0, cycles=40):
     starts_ns = np.rint((1 + np.arange(cycles) * period_s) * 1e9).astype(np.int64)
     spans_ns = np.array([[S, round((1 + cycles * period_s) * 1e9)]])
     times = {0: SteadyTime(spans_ns, float(cycles), None, 0.0, period_s, starts_ns, on_s)}
-    power = power_figures([_record(0, [_probe(rate_hz=rate_hz)])], rows_of_frame(frame), times)
-    assert power is not None
-    return power.figures[0]
+    records = [_record(0, [_probe(rate_hz=rate_hz)])]
+    return power_of_sessions(records, lambda: rows_of_frame(frame), times)[0]
 
 
 @pytest.mark.parametrize("cycles", [15, 40])
@@ -458,20 +481,20 @@ def test_the_interval_of_paced_passes_in_step_with_the_meter_holds_the_truth(
     rate_hz, period_s, phase, cycles
 ):
     on_s = 0.307 * period_s
-    figure = _paced(rate_hz, on_s, phase, period_s, cycles)
+    found = _paced(rate_hz, on_s, phase, period_s, cycles)
     true_w = 1.0 + 4.0 * on_s / period_s
-    assert figure.mean_low_w is not None and figure.energy_low_j is not None
-    assert figure.mean_low_w <= true_w <= figure.mean_high_w
-    assert figure.energy_low_j <= true_w * period_s <= figure.energy_high_j
-    assert figure.mean_high_w - figure.mean_low_w < 0.25 * true_w
-    assert "the readings are of the same moments of every pass" in figure.reason or cycles < 40
+    assert found.estimates["power_mean_w"].low is not None and found.estimates["energy_j"].low is not None
+    assert found.estimates["power_mean_w"].low <= true_w <= found.estimates["power_mean_w"].high
+    assert found.estimates["energy_j"].low <= true_w * period_s <= found.estimates["energy_j"].high
+    assert found.estimates["power_mean_w"].high - found.estimates["power_mean_w"].low < 0.25 * true_w
+    assert "the readings are of the same moments of every pass" in found.rail.reason or cycles < 40
 
 
 def test_a_pass_that_falls_between_two_readings_of_each_period_has_no_interval():
-    figure = _paced(12.0, 0.04, 0.7)
-    assert figure.mean_w == pytest.approx(1.0)  # 1.16 W are true
-    assert (figure.mean_low_w, figure.mean_high_w) == (None, None)
-    assert "in step" in figure.reason
+    found = _paced(12.0, 0.04, 0.7)
+    assert found.estimates["power_mean_w"].value == pytest.approx(1.0)  # 1.16 W are true
+    assert (found.estimates["power_mean_w"].low, found.estimates["power_mean_w"].high) == (None, None)
+    assert "in step" in found.rail.reason
 
 
 UNKNOWN_LAG = {"lag_ms": None, "applied": False, "reason": "the bursts are not in its readings"}
@@ -491,33 +514,35 @@ def _late(lag_s=1.5, lag=UNKNOWN_LAG):
 
 def test_a_lag_that_is_not_known_prevents_a_pass_within_what_it_may_move():
     power = _late()
-    [figure] = power.figures
+    [found] = power
     true_w = 4.0 + 2.0 * 1.2 / 10
-    assert figure.unknown_lag_s == pytest.approx(2.01, abs=0.01)
-    assert figure.mean_w < true_w - 0.5 and figure.peak_high_w == 6.0
-    assert figure.mean_low_w <= true_w <= figure.mean_high_w
-    assert figure.energy_low_j <= true_w <= figure.energy_high_j
-    assert (figure.net_low_j, figure.net_high_j) == (None, None)
+    assert found.rail.unknown_lag_s == pytest.approx(2.01, abs=0.01)
+    assert (
+        found.estimates["power_mean_w"].value < true_w - 0.5 and found.estimates["power_peak_w"].high == 6.0
+    )
+    assert found.estimates["power_mean_w"].low <= true_w <= found.estimates["power_mean_w"].high
+    assert found.estimates["energy_j"].low <= true_w <= found.estimates["energy_j"].high
+    assert (found.estimates["net_energy_j"].low, found.estimates["net_energy_j"].high) == (None, None)
     near = _judged(power, 4.2)
-    assert {judged.verdict for judged in near} == {"inconclusive"}
+    assert {judged.word for judged in near} == {"inconclusive"}
     assert all("a lag of up to 2.01 s" in judged.reason for judged in near)
-    assert {judged.verdict for judged in _judged(power, 7.0)} == {"pass"}
-    assert {judged.verdict for judged in _judged(power, 2.0)} == {"fail"}
+    assert {judged.word for judged in _judged(power, 7.0)} == {"pass"}
+    assert {judged.word for judged in _judged(power, 2.0)} == {"fail"}
 
 
 def test_a_peak_that_an_unknown_lag_may_hide_is_open():
     power = _late(2.0)
-    [figure] = power.figures
-    assert figure.peak_w == 4.0
+    [found] = power
+    assert found.estimates["power_peak_w"].value == 4.0
     mean, peak, averaged, _ = _judged(power, 5.5)
-    assert (mean.verdict, peak.verdict, averaged.verdict) == ("pass", "inconclusive", "inconclusive")
+    assert (mean.word, peak.word, averaged.word) == ("pass", "inconclusive", "inconclusive")
     assert "a lag of up to 2.01 s" in peak.reason and "a lag of up to 2.01 s" in averaged.reason
 
 
 def test_a_lag_that_is_known_moves_nothing():
     known = _late(0.0, {"lag_ms": 400.0, "bound_ms": 5.0, "applied": True, "reason": ""})
-    [figure] = known.figures
-    assert (figure.unknown_lag_s, figure.peak_high_w) == (None, None)
+    [found] = known
+    assert (found.rail.unknown_lag_s, found.estimates["power_peak_w"].is_exact) == (None, True)
     assert "a lag of up to" not in _judged(known, 4.3)[0].reason
 
 
@@ -545,16 +570,23 @@ def test_load_that_stays_in_readings_is_kept_out_of_net_energy(response):
         "not told": {"reach_ms": None, "ahead_ms": 0.0, "reason": "the bursts are not in its readings"},
     }
     probe = _probe(rate_hz=50.0) | {"response": known[response]}
-    [figure] = _figures([_record(0, [probe], windows_ns=windows_ns)], samples, {0: 60.0})
+    [found] = _rails([_record(0, [probe], windows_ns=windows_ns)], samples, {0: 60.0})
     if response == "not told":
-        assert (figure.net_energy_j, figure.net_high_j) == (None, None)
-        assert "no net energy" in figure.reason and "not in its readings" in figure.reason
+        assert (found.estimates["net_energy_j"].value, found.estimates["net_energy_j"].high) == (None, None)
+        assert "no net energy" in found.rail.reason and "not in its readings" in found.rail.reason
         return
-    assert figure.net_low_j is not None and figure.net_high_j is not None
-    assert figure.net_low_j < 4.0 < figure.net_high_j
+    assert (
+        found.estimates["net_energy_j"].low is not None and found.estimates["net_energy_j"].high is not None
+    )
+    assert found.estimates["net_energy_j"].low < 4.0 < found.estimates["net_energy_j"].high
     if response == "measured":
-        assert (figure.net_energy_j, figure.reason) == (pytest.approx(4.0, rel=5e-3), "")
-        assert figure.net_high_j - figure.net_low_j < 0.1
+        assert (found.estimates["net_energy_j"].value, found.rail.reason) == (
+            pytest.approx(4.0, rel=5e-3),
+            "",
+        )
+        assert found.estimates["net_energy_j"].high - found.estimates["net_energy_j"].low < 0.1
     else:
-        assert figure.net_energy_j is not None and figure.net_energy_j < 3.8
-        assert "how long load stays in its readings is not known" in figure.reason
+        assert (
+            found.estimates["net_energy_j"].value is not None and found.estimates["net_energy_j"].value < 3.8
+        )
+        assert "how long load stays in its readings is not known" in found.rail.reason
