@@ -1,228 +1,231 @@
-"""Metrics as text in the form that their catalogue entry names, and the tables of a report made of them."""
+"""Tables of a report, made of the metrics' declarations and the estimates of trials."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
-from edgebench.judge.metric import Form, Metric
-from edgebench.judge.metrics import METRICS, shown_in
-from edgebench.judge.metrics.power import rail_value
-from edgebench.judge.power import scope_rank
-from edgebench.judge.trial_summary import PUBLISHED, UNKNOWN_SCOPE, PowerFigure, TrialSummary
+from edgebench.judge.core.metric import Metric
+from edgebench.judge.core.metric import Table as MetricTable
+from edgebench.judge.core.metrics import METRICS, metrics_in
+from edgebench.judge.core.power import scope_rank
+from edgebench.judge.core.trial import MISSING, PUBLISHED, Estimate, EstimateKey, Rail, Trial
 from edgebench.report import words
-from edgebench.report.blocks import Column, Table, of_figures
-from edgebench.report.words import FigureText
-from edgebench.stats.interval import Interval
-
-FORMS: Mapping[Form, tuple[str, Callable[[Any], str]]] = {
-    "interval": ("", words.interval),
-    "percent": (
-        "",
-        lambda figure: (
-            words.number(100 * figure)
-            if isinstance(figure, int | float)
-            else words.estimate(100 * figure.k / figure.n, 100 * figure.low, 100 * figure.high)
-            if figure.n
-            else words.MISSING
-        ),
-    ),
-    "right of n": ("", words.right_of),
-    "points": (
-        "",
-        lambda drop: (  # below fp32; the sign for fp32 itself
-            words.estimate(drop.points, drop.low, drop.high) if drop.low or drop.high else words.MISSING
-        ),
-    ),
-    "k of n": ("", lambda figure: f"{figure.k} of {figure.n}"),
-    "p": ("mcnemar_p", lambda p: words.number(p, 2)),
-    "bytes": ("", words.size),
-    "number": ("", lambda figure: (words.interval if isinstance(figure, Interval) else words.number)(figure)),
-    "milliseconds": ("", lambda seconds: words.number(seconds * 1e3)),
-    "median": ("median", words.number),
-    "p99": ("p99", words.number),
-    "count": ("", words.count),
-    "area": ("", lambda figure: words.estimate(figure.area, figure.low, figure.high)),
-}
-"""Field of the value that is printed (empty: the value itself), and the function that prints it."""
+from edgebench.report.blocks import Column, Table
 
 
-def value_of(metric: Metric, trial: TrialSummary) -> Any:
-    """The value of a metric; of power and energy what the primary meter and rail saw, with its interval."""
-    if not metric.rail:
-        return metric.value(trial)
-    return None if trial.primary_rail is None else rail_value(trial.primary_rail, metric)
+def estimate_text(estimate: Estimate, metric: Metric, heading: str = "") -> str:
+    """Text of an estimate in the unit of its column: an interval, `954/1000`, bytes, percent or milliseconds.
+
+    Args:
+        estimate: the estimate.
+        metric: its metric.
+        heading: heading of the column, which may name another unit than the base unit.
+    """
+    if estimate.value is None:
+        ends = [end for end in (estimate.low, estimate.high) if end is not None]
+        return words.interval(estimate) if ends else words.MISSING
+    if heading.endswith("%"):
+        return words.interval(estimate, 0.01)
+    if metric.share_of:
+        is_difference = metric.unit == "points"
+        return words.interval(estimate) if is_difference else words.right_of(estimate)
+    if metric.unit == "bytes":
+        return words.size(round(estimate.value))
+    if metric.unit == "s" and heading.endswith("ms"):
+        return words.interval(estimate, 1e-3)
+    if metric.unit == "instruction":
+        return words.count(estimate.value)
+    return words.interval(estimate)
 
 
-def metric_text(value: Any, form: Form) -> str:
-    """The value of a metric as its entry says, which knows the value; the sign for a missing one."""
-    part, text_of = FORMS[form]
-    figure = getattr(value, part) if part and value is not None else value
-    if figure is None:
-        return words.MISSING
-    number = figure if isinstance(figure, int | float) else getattr(figure, "median", None)
-    return text_of(figure) if number is None else FigureText(text_of(figure), number)
+# Scopes of meters, within which power and energy compare.
 
 
-# Which figures of power and energy may be compared: those of meters that cover the same.
+def meter_text(rail: Rail) -> str:
+    """Meter and channel: `rapl package-0`."""
+    return words.plain(rail.name, 60)
 
 
-def scope_text(rail: PowerFigure) -> str:
-    """Scope of its meter: `board`, `scope unknown`."""
-    return words.plain(rail.scope, 20) or UNKNOWN_SCOPE
+def rail_text(rail: Rail) -> str:
+    """Meter, channel and scope: `rapl package-0, chip`."""
+    return f"{meter_text(rail)}, {rail.scope}"
 
 
-def meter_text(rail: PowerFigure) -> str:
-    """Meter and rail: `rapl package-0`."""
-    return words.plain(f"{rail.meter.removesuffix(':')} {rail.channel}", 60)
-
-
-def rail_text(rail: PowerFigure) -> str:
-    """Meter, rail and what they cover: `rapl package-0, chip`."""
-    return f"{meter_text(rail)}, {scope_text(rail)}"
-
-
-def declared_texts(summary: TrialSummary) -> list[str]:
-    """Declared values of a trial's target, marked as such: mass, size, power and boot time."""
-    texts = [
-        f"declared {METRICS[name].label.lower()}: {words.quantity(getattr(summary, name))} "
-        f"{name.rpartition('_')[2]} ({words.plain(source)})"
-        for name, source in summary.declared_sources.items()
-    ]
-    figures = [
-        f"{power.kind} {power.watts:g} W ({words.plain(power.source)})" for power in summary.declared_power
-    ]
-    if figures:
-        texts.append(f"declared power, not measured: {', '.join(figures)}")
-    if boot := summary.boot_s:
-        source = words.plain(boot.source)
-        texts.append(f"declared boot time, not measured: {boot.kind} {boot.seconds:g} s ({source})")
+def declared_texts(trial: Trial) -> list[str]:
+    """Declared numbers of a trial's target, marked as such: mass, size, power and boot time."""
+    texts = []
+    for metric in METRICS.values():
+        declared = [estimate for _, estimate in trial.estimates_of(metric.name) if estimate.basis]
+        declared = [estimate for estimate in declared if estimate.basis.startswith("declared")]
+        numbers = [words.number(estimate.value) for estimate in declared if estimate.value is not None]
+        kinds = [estimate.basis.removeprefix("declared").strip() for estimate in declared]
+        sources = list(dict.fromkeys(note for estimate in declared for note in estimate.notes[:1]))
+        if not sources:
+            continue
+        if any(kinds):
+            texts.append(f"declared {metric.inside}, not measured: {'; '.join(map(words.plain, sources))}")
+        else:
+            source = words.plain(sources[0])
+            texts.append(f"declared {metric.inside}: {' x '.join(numbers)} {metric.unit} ({source})")
     return texts
 
 
-def scopes_note(rails: Iterable[PowerFigure]) -> str:
-    """Reason why figures of these rails cannot all be compared; "" if their scope is one."""
-    ranks = {scope_text(rail): scope_rank(rail.scope) for rail in rails}
+def scopes_note(rails: Iterable[Rail]) -> str:
+    """Reason why numbers of these rails cannot all be compared; empty if their scope is one."""
+    ranks = {rail.scope: scope_rank(rail.scope) for rail in rails}
     if len(ranks) < 2:
         return ""
-    scopes = sorted(ranks, key=lambda text: (ranks[text], text))
+    scopes = sorted(ranks, key=lambda scope: (ranks[scope], scope))
     return (
         f"Power and energy are of meters that cover different things ({', '.join(scopes)}): "
         "they are comparable within a scope, not across scopes."
     )
 
 
-# The tables, made once and shown in every form.
+# Names of trials.
 
 
-def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
+def trial_names(trials: Sequence[Trial]) -> dict[str, str]:
     """Short names by key, with the target in front where there are several."""
-    names = words.labels(summaries)
-    targets = words.grouped((words.plain(summary.target, 60), summary) for summary in summaries)
+    names = words.labels(trials)
+    targets = words.grouped((words.plain(trial.target, 60), trial) for trial in trials)
     if len(targets) < 2:
         return names
-    if not any(summary.published for summary in summaries):
-        return {each.key: f"{target}: {names[each.key]}" for target, of in targets.items() for each in of}
-    published: dict[str, str] = {}  # of many devices one or two trials each: their targets say most
-    for target, group in targets.items():
-        labels = words.labels(
-            [replace(each, mark=each.mark.replace(PUBLISHED, "").strip()) for each in group]
-        )
-        published |= {
-            key: target if len(group) == 1 else f"{target}: {label}" for key, label in labels.items()
+    if not any(trial.is_published for trial in trials):
+        return {
+            trial.key: f"{target}: {names[trial.key]}" for target, group in targets.items() for trial in group
         }
+    published: dict[str, str] = {}  # one or two trials per device: their targets say most
+    for target, group in targets.items():
+        unmarked = [
+            replace(trial, marks=tuple(mark for mark in trial.marks if mark != PUBLISHED)) for trial in group
+        ]
+        for key, label in words.labels(unmarked).items():
+            published[key] = target if len(group) == 1 else f"{target}: {label}"
     return published
 
 
-def names_by_trial(summaries: Sequence[TrialSummary]) -> dict[str, tuple[str, ...]]:
+def names_by_trial(trials: Sequence[Trial]) -> dict[str, tuple[str, ...]]:
     """Names of each trial by key, with its target in front and without."""
-    with_target, alone = trial_names(summaries), words.labels(summaries)
-    return {key: tuple(dict.fromkeys((name, alone[key]))) for key, name in with_target.items()}
+    with_target, without = trial_names(trials), words.labels(trials)
+    return {key: tuple(dict.fromkeys((name, without[key]))) for key, name in with_target.items()}
 
 
-def metric_columns(table: str, summaries: Sequence[TrialSummary]) -> list[tuple[Metric, Column, list[str]]]:
-    """The metrics in a table: each with its column and a cell a trial; of a keyed metric one column a key."""
+# Tables of trials.
+
+
+class MetricColumn(NamedTuple):
+    """Column of a metric, with one cell per trial."""
+
+    metric: Metric
+    column: Column
+    texts: list[str]
+
+
+def metric_columns(table: MetricTable, trials: Sequence[Trial]) -> list[MetricColumn]:
+    """Columns of the metrics of a table; one per stage of a metric that has stages, one per statistic."""
     columns = []
-    for metric, shown in shown_in(table, summaries):
-        values = [value_of(metric, summary) for summary in summaries]
-        if not metric.keyed:
-            columns.append((metric, shown.heading, shown.form, values))
-            continue
-        for key in dict.fromkeys(key for value in values for key in value or {}):
-            heading = shown.heading.format(key=words.plain(key, 40))
-            columns.append((metric, heading, shown.form, [(value or {}).get(key) for value in values]))
-    return [
-        (
-            metric,
-            Column(heading, figures=True, about=metric.sentence),
-            [metric_text(value, form) for value in values],
-        )
-        for metric, heading, form, values in columns
-    ]
+    for metric in metrics_in(table):
+        estimates = [
+            {
+                (key.stage, key.statistic): estimate
+                for key, estimate in reversed(list(trial.estimates_of(metric.name)))
+                if key.worker is None
+            }
+            for trial in trials
+        ]
+        parts = dict.fromkeys(part for by_part in estimates for part in reversed(by_part))
+        for part in parts or [("", metric.statistics[0])]:
+            column = [by_part.get(part, MISSING) for by_part in estimates]
+            if metric.where_present and all(estimate.is_missing for estimate in column):
+                continue
+            columns.append(metric_column(metric, column, *part))
+    return columns
+
+
+def metric_column(
+    metric: Metric, estimates: Sequence[Estimate], stage: str = "", statistic: str = ""
+) -> MetricColumn:
+    """Column of estimates of one metric."""
+    heading = (metric.heading or metric.titled).replace("{stage}", words.plain(stage, 40))
+    if statistic not in ("", metric.statistics[0]):
+        heading = statistic.replace("mcnemar_p", "McNemar p")
+        texts = [
+            words.MISSING if estimate.value is None else words.number(estimate.value, 2)
+            for estimate in estimates
+        ]
+    else:
+        texts = [estimate_text(estimate, metric, heading) for estimate in estimates]
+    numbers = tuple(estimate.value for estimate in estimates)
+    column = Column(heading, figures=True, about=metric.sentence, numbers=numbers)
+    return MetricColumn(metric, column, texts)
 
 
 def metric_table(
-    title: str,
-    summaries: Sequence[TrialSummary],
-    caption: str = "",
-    *more: tuple[str, Sequence[str]],
+    title: MetricTable, trials: Sequence[Trial], caption: str = "", *more: tuple[str, Sequence[str]]
 ) -> Table:
     """One row per trial, a column for every metric of that table that some trial has, then `more`.
 
     `more` are headings with their cells.
     """
-    names = trial_names(summaries)
-    columns = [(column, texts) for _, column, texts in metric_columns(title, summaries)]
+    names = trial_names(trials)
+    columns = [(column, texts) for _, column, texts in metric_columns(title, trials)]
     columns += [(Column(heading, figures=True), list(texts)) for heading, texts in more]
     columns = [(column, texts) for column, texts in columns if set(texts) != {words.MISSING}]
     cells = [texts for _, texts in columns]
-    rows = [(names[summary.key], *row) for summary, *row in zip(summaries, *cells, strict=True)]
+    rows = [(names[trial.key], *row) for trial, *row in zip(trials, *cells, strict=True)]
     return Table(title, (Column("Trial"), *(column for column, _ in columns)), tuple(rows), caption=caption)
 
 
-def latency(summaries: Sequence[TrialSummary]) -> Table:
-    """Times within an image, and what they rest on."""
-    figures = [summary.latency for summary in summaries]
-    counted = [
-        ("Sessions", [words.MISSING if figure is None else str(figure.sessions) for figure in figures]),
-        ("Passes or windows", [words.MISSING if figure is None else str(figure.n) for figure in figures]),
+def latency(trials: Sequence[Trial]) -> Table:
+    """Times within an image, with their sessions and passes."""
+    latencies = [trial.latency for trial in trials]
+    counts = [
+        ("Sessions", [words.MISSING if found is None else str(len(found.sessions)) for found in latencies]),
+        ("Passes or windows", [words.MISSING if found is None else str(found.n) for found in latencies]),
     ]
-    return metric_table("latency", summaries, words.MEDIAN, *counted)
+    return metric_table("latency", trials, words.MEDIAN, *counts)
 
 
-def start(summaries: Sequence[TrialSummary]) -> Table:
+def start(trials: Sequence[Trial]) -> Table:
     """Times of a session's start, memory, and the build, once per board."""
-    seconds = [summary.built.seconds if summary.built else None for summary in summaries]
-    built = [metric_text(value, "number") for value in seconds]
-    return metric_table("start", summaries, "mean over the sessions", ("Build on the board, s", built))
+    seconds = [trial.built.seconds if trial.built else None for trial in trials]
+    built = [words.MISSING if time_s is None else words.number(time_s) for time_s in seconds]
+    return metric_table("start", trials, "mean over the sessions", ("Build on the board, s", built))
 
 
-def power_tables(summaries: Sequence[TrialSummary], *, brief: bool = False) -> list[Table]:
-    """One table per meter, rail and scope, with one row per trial; the primary ones first.
+def power_tables(trials: Sequence[Trial], *, brief: bool = False) -> list[Table]:
+    """One table per rail and scope, with one row per trial; those that represent a board first.
 
     `brief` leaves out how well the meter delivered.
     """
-    names = trial_names(summaries)
-    rows_by_rail: dict[tuple[bool, str], list[tuple[str, ...]]] = {}
-    for summary in summaries:
-        for rail in summary.power or ():
-            delivered = (rail.p99_w, rail.effective_hz, rail.longest_gap_s)
-            figures = (
-                metric_text(rail_value(rail, metric) if metric.rail else metric.value(summary), shown.form)
-                for metric, shown in shown_in("power")
-            )
-            more = () if brief else tuple(metric_text(value, "number") for value in delivered)
-            cells = (names[summary.key], *figures, *more)
-            rows_by_rail.setdefault((not rail.primary, rail_text(rail)), []).append(cells)
-    has_others = any(is_other for is_other, _ in rows_by_rail)
-    headings = [shown.heading for _, shown in shown_in("power")]
-    headings += [] if brief else ["p99, W", "Rate, Hz", "Longest gap, s"]
-    return [
-        Table(
-            f"{name} (primary)" if has_others and not is_other else name,
-            of_figures("Trial", *headings),
-            tuple(rows),
-        )
-        for (is_other, name), rows in sorted(rows_by_rail.items(), key=lambda item: item[0][0])
-    ]
+    names = trial_names(trials)
+    rails: dict[tuple[bool, str], list[tuple[Trial, Rail]]] = {}
+    for trial in trials:
+        for at, rail in enumerate(trial.rails):
+            rails.setdefault((at > 0, rail_text(rail)), []).append((trial, rail))
+    has_others = any(is_other for is_other, _ in rails)
+    tables = []
+    for (is_other, name), pairs in sorted(rails.items(), key=lambda item: item[0][0]):
+        columns = []
+        for metric in metrics_in("power"):
+            keys = [EstimateKey(metric.name, metric.statistics[0], rail=rail.name) for _, rail in pairs]
+            pairs_of_keys = zip(pairs, keys, strict=True)
+            estimates = [trial.estimates.get(key, MISSING) for (trial, _), key in pairs_of_keys]
+            _, column, texts = metric_column(metric, estimates)
+            columns.append((column, texts))
+        if not brief:
+            delivery = {
+                "Rate, Hz": [rail.effective_hz for _, rail in pairs],
+                "Longest gap, s": [rail.longest_gap_s for _, rail in pairs],
+            }
+            for heading, numbers in delivery.items():
+                texts = [words.MISSING if number is None else words.number(number) for number in numbers]
+                columns.append((Column(heading, figures=True, numbers=tuple(numbers)), texts))
+        cells = [texts for _, texts in columns]
+        rows = [(names[trial.key], *row) for (trial, _), *row in zip(pairs, *cells, strict=True)]
+        title = f"{name} (represents the board)" if has_others and not is_other else name
+        tables.append(Table(title, (Column("Trial"), *(column for column, _ in columns)), tuple(rows)))
+    return tables
