@@ -50,7 +50,7 @@ def rows_of_folder(folder: Path, **declared: Sequence[str]) -> Document:
 
 def rows_of_published() -> Document:
     """The rows of the published figures that come with EdgeBench."""
-    from edgebench.judge.core.judged import judge_published
+    from edgebench.judge.core.published import judge_published
 
     return rows(judge_published((*shipped_profiles(), load_profile(EVERYTHING), load_profile(OTHERS))))
 
@@ -136,11 +136,13 @@ def _estimates(trial: Trial, profiles: Sequence[Profile]) -> Iterator[list[Any]]
                         yield _row(metric, statistic, estimate, profile=profile.name)
         elif any(key.rail for key, _ in trial.estimates_of(metric.name)):
             yield from _of_meters(metric, trial)
+        elif trial.is_published and metric.unit in ("W", "J") and not metric.is_scheduled:
+            continue  # of rails alone
         elif metric.required and not metric.is_size:
             for statistic in metric.statistics:
                 [estimate, *_] = estimates_for(trial, _question(metric, statistic))
                 yield _row(metric, statistic, estimate)
-        elif not trial.is_published:
+        elif metric.is_size or not trial.is_published:
             for key, estimate in trial.estimates_of(metric.name):
                 if key.worker is None:
                     yield _row(metric, _recorded(key.statistic, metric), estimate, stage=key.stage)

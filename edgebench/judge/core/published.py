@@ -1,0 +1,306 @@
+"""Published figures as an experiment that can be judged: every trial of it is marked published.
+
+They are TOML files in results/reference, which is shipped: each figure names its source.
+
+| published | verdict |
+| --- | --- |
+| k of n | as of a measured share, by its Wilson interval |
+| a bound in words, such as "exceeds 5 W peak" | pass or fail where all of it meets or misses the limit |
+| a bound that leaves the limit open | inconclusive |
+| a number without an interval | inconclusive: its uncertainty was not published |
+| infer_s above a limit of image_s, of which no number was published | fail: image_s is never shorter |
+| a picture, another statistic, nothing | unknown |
+
+A source that speaks of peak power without an averaging time is judged as it stands, with a note. Sources
+are not added up: infer_s below a limit of image_s leaves that open. Mass and size are those of the boards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from edgebench.errors import UsageError
+from edgebench.files import read_toml
+from edgebench.installed import shipped_folder
+from edgebench.judge.core.judged import Judged, with_boards
+from edgebench.judge.core.metrics import required_metrics
+from edgebench.judge.core.trial import PUBLISHED, Estimate, EstimateKey, Trial
+from edgebench.judge.core.trials import trials_of
+from edgebench.judge.core.verdict import judge_all
+from edgebench.judge.profile import Profile, shipped_profiles
+from edgebench.judge.schedule import Strict
+from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
+from edgebench.records.target import Target
+from edgebench.refusals import form, refusal, refuse
+from edgebench.results.load import StoredResults
+from edgebench.stats.compare import wilson
+from edgebench.suggest import choose, short
+from edgebench.version import __version__
+
+SCENE = SceneRecord(
+    name="the study's picture", sha256="", height=4512, width=4512, patch=224, rows=20, columns=20
+)
+"""Scene of image_s and infer_s."""
+
+BOUNDS: Mapping[str, tuple[str, bool]] = {
+    "above": ("low", True),
+    "at_least": ("low", False),
+    "below": ("high", True),
+    "at_most": ("high", False),
+}
+"""Key -> end that it gives, and whether that end is itself excluded."""
+
+_FORMS = ("value", "k", *BOUNDS, "picture")
+_AGAIN = "install edgebench again, from a wheel or a clone"
+_Amount = Annotated[float | None, Field(gt=0, lt=1e18)]
+_NAMED = form("up to 60 small letters, digits, '.', '_' and '-', a letter or digit first")
+_Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,59}$", json_schema_extra=_NAMED)]
+
+
+class _Entry(Strict):
+    """A table of the file: its texts are plain."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        controls = isinstance(value, str) and not value.isprintable()
+        refuse((controls, "a text holds control characters", "write plain text on one line"))
+        return value
+
+
+class Source(_Entry):
+    """Who published, as it is quoted behind a verdict; where it can be read."""
+
+    title: str
+    address: str = ""
+
+
+class FigureEntry(_Entry):
+    """One published figure, in exactly one form.
+
+    Attributes:
+        quantity: what it is about; not mass, size and the artifact's size, which a target declares.
+        source: a key of the file's [sources].
+        unit: of its number. Default: the quantity's base unit.
+        value: a number without an interval; `covers` says what it is of.
+        patches: of how many patches a time is; the time of a scene is in proportion to it.
+        k, n: a share, with `covers` for what the n are.
+        above, at_least, below, at_most: a bound that the source states in `words`.
+        picture: it was published as a picture alone, from which no number is read.
+        words: what the source says, as it is quoted behind the verdict.
+        covers: what a number is of, such as the inference of one patch alone.
+    """
+
+    quantity: str
+    source: str
+    unit: str = ""
+    value: _Amount = None
+    patches: int | None = Field(default=None, ge=1, le=SCENE.patches)
+    k: int | None = Field(default=None, ge=0)
+    n: int | None = Field(default=None, ge=1, le=10**12)
+    above: _Amount = None
+    at_least: _Amount = None
+    below: _Amount = None
+    at_most: _Amount = None
+    picture: Literal[True] | None = Field(default=None, json_schema_extra=form("picture = true"))
+    words: str = ""
+    covers: str = ""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        measured = {
+            name: metric
+            for name, metric in required_metrics().items()
+            if metric.statistics[0] not in ("declared", "recorded") or metric.name in ("boot_s", "auc")
+        }
+        unknown = f"unknown quantity {short(self.quantity)}"
+        refuse((self.quantity not in measured, unknown, choose(self.quantity, measured)))
+        metric, k, n, unit = measured[self.quantity], self.k, self.n, self.unit
+        forms = [key for key in _FORMS if getattr(self, key) is not None]
+        several = " and ".join(forms) or "neither a number nor a picture"
+        number = sum(float(getattr(self, key)) for key in forms if key != "k")
+        too_much = metric.share_of and number * metric.units.get(unit, 1.0) > 1
+        no_time = self.patches and (self.value is None or not metric.is_latency)
+        refuse(
+            (unit and unit not in metric.units, f"unknown unit {short(unit)}", choose(unit, metric.units)),
+            (len(forms) != 1, f"{several} in one figure", f"write one of {', '.join(_FORMS)}"),
+            ((k is None) != (n is None), "k and n belong together", "write both: k right ones of n"),
+            (n and not metric.share_of, f"k and n do not belong to {self.quantity}", "write value ="),
+            ((k or 0) > (n or 0), f"{k} of {n} is more than all", "write k for the right ones, n for all"),
+            (no_time, "patches belong to the value of a scene's time", "leave them out"),
+            ((n or self.value) and not self.covers, "covers is missing", 'such as covers = "inference only"'),
+            ({*forms} & {*BOUNDS} and not self.words, "words are missing", "quote the source: words = "),
+            (too_much, f"{number:g} is more than every {metric.share_of}", 'write a share, or unit = "%"'),
+        )
+        return self
+
+    def estimate(self, source: Source) -> Estimate:
+        """Estimate in its metric's base unit; a time of some patches as that of the scene."""
+        metric, scaled = required_metrics()[self.quantity], SCENE.patches / (self.patches or SCENE.patches)
+        unit = metric.units[self.unit or metric.unit]
+        quote = f'"{self.words}" ({source.title})' if self.words else source.title
+        sourced = (quote, f"it covers {self.covers}" if self.covers else "")
+        if self.picture:
+            return Estimate(
+                basis="published", reason=f"published as a picture, from which no number is read: {quote}"
+            ).with_notes(quote)
+        if self.k is not None and self.n is not None:
+            low, high = wilson(self.k, self.n)
+            share = Estimate(self.k / self.n, low, high, n=self.n, basis="published")
+            return share.with_notes(f"{self.k} of {self.n}", *sourced)
+        for key, (end, strict) in BOUNDS.items():
+            if (number := getattr(self, key)) is not None:
+                bound = Estimate(**{end: number * unit}, strict=strict, basis="published")
+                return bound.with_notes(*sourced)
+        assert self.value is not None
+        value = self.value * unit * scaled
+        base = "" if metric.unit == "1" else f" {metric.unit}"
+        times = f" (the published number times {scaled:g})" if scaled > 1 else ""
+        reason = f"{value:.4g}{base}{times} was published without an interval"
+        return Estimate(value, basis="published", reason=reason).with_notes(*sourced)
+
+
+class TrialEntry(_Entry):
+    """Published figures of one model on one device, under settings that the source states.
+
+    Attributes:
+        boards: boards of its target, by the names that --board takes, where the source names them.
+    """
+
+    target: _Name
+    device: str
+    model: _Name
+    depth_multiplier: float | None = Field(default=None, gt=0, le=10)
+    precision: Literal["fp32", "fp16", "int8"]
+    batch: int = Field(default=1, ge=1)
+    concurrency: int = Field(default=1, ge=1)
+    boards: tuple[str, ...] = ()
+    figures: tuple[FigureEntry, ...] = Field(min_length=1)
+
+    @property
+    def record(self) -> TrialRecord:
+        """The trial as a run plans it; variants are named as a run names them."""
+        depth = "" if self.depth_multiplier is None else f"-{self.depth_multiplier}"
+        variant = f"{self.model}{depth}-{self.precision}"
+        identity = [PUBLISHED, self.target, variant, self.batch, self.concurrency]
+        return TrialRecord(
+            **self.model_dump(include={"target", "depth_multiplier", "precision", "batch"}),
+            key=hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16],
+            variant=variant,
+            inputs={"settings": {"concurrency": self.concurrency}},
+            mark=PUBLISHED,
+        )
+
+
+class Reference(_Entry):
+    """One file of published figures; validated with the set of what other files have."""
+
+    schema_version: Literal[1] = 1
+    title: str
+    sources: dict[str, Source]
+    trials: tuple[TrialEntry, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _consistent(self, info: ValidationInfo) -> Self:
+        known: set[str] = set() if info.context is None else info.context
+        for trial in self.trials:
+            record = trial.record
+            identities = [(record.key, f"two trials of {record.variant}")]
+            for figure in trial.figures:
+                identities.append((record.key + figure.quantity, f"two figures of {figure.quantity}"))
+                unknown = f"{trial.target}: unknown source {short(figure.source)} of {figure.quantity}"
+                refuse((figure.source not in self.sources, unknown, choose(figure.source, self.sources)))
+            for identity, what in identities:
+                refuse((identity in known, f"{trial.target}: {what}", "take one of the two out"))
+                known.add(identity)
+        return self
+
+
+def reference_folder() -> Path:
+    """The folder of published figures that comes with EdgeBench; UsageError where it is missing."""
+    if folder := shipped_folder("reference", checkout="results/reference"):
+        return folder
+    raise UsageError("this installation has no published figures", fix=_AGAIN)
+
+
+def load_references(folder: Path) -> tuple[Reference, ...]:
+    """The files of published figures in a folder, by name.
+
+    Raises UsageError, naming the file and what to write instead, for one that is no such file, for a trial
+    that two of them have, and for a folder without any.
+    """
+    references, known = [], set[str]()
+    for file in sorted(folder.glob("*.toml")):
+        tables = read_toml(file, "reference", fix=_AGAIN).tables
+        try:
+            references.append(Reference.model_validate(tables, context=known))
+        except ValidationError as error:
+            refused = refusal(error, tables, Reference)
+            what = f"reference {file}: {refused.sentence()}"
+            raise UsageError(what, fix=refused.fix or "see results/reference") from error
+    if not references:
+        raise UsageError(f"{folder} has no published figures", fix=_AGAIN)
+    return tuple(references)
+
+
+def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[str] = ()) -> Judged:
+    """Published figures that come with EdgeBench, and their verdicts.
+
+    Without `profiles` by all that are shipped. Mass and size are those of `boards` (`[TARGET=]NAME`), else of
+    the boards that the source names. UsageError as `load_references` and `with_boards`.
+    """
+    folder = reference_folder()
+    entries = [(reference, trial) for reference in load_references(folder) for trial in reference.trials]
+    profiles = shipped_profiles() if profiles is None else profiles
+    bodies = {trial.target: trial.device for _, trial in entries}
+    record = ExperimentRecord(
+        id="0" * 32,  # no run
+        name="reference",
+        created_utc="",
+        edgebench_version=__version__,
+        command=("edgebench", "fit", "--reference"),
+        seed=0,
+        sessions=1,
+        passes=1,
+        scene=SCENE,
+        targets=tuple(Target(name=name, device=PUBLISHED, body=body) for name, body in bodies.items()),
+        trials=tuple(trial.record for _, trial in entries),
+        profiles=tuple(profile.as_record() for profile in profiles),
+        warnings=("every figure was published by others, as its source says; none was measured here",),
+    )
+    named = [f"{trial.target}={name}" for _, trial in entries for name in trial.boards]
+    record, notes = with_boards(with_boards(record, named)[0], boards)
+    results = StoredResults(folder, record)
+    planned = zip(trials_of(results), entries, strict=True)
+    trials = [_published(trial, reference, entry) for trial, (reference, entry) in planned]
+    return Judged(results, tuple(profiles), trials, judge_all(trials, profiles), notes)
+
+
+def _published(trial: Trial, reference: Reference, entry: TrialEntry) -> Trial:
+    """A planned trial with its published estimates; mass and size are those of its boards."""
+    unpublished = Estimate(reason="no figure was published")
+    estimates = {
+        key: unpublished if estimate.is_missing else estimate for key, estimate in trial.estimates.items()
+    }
+    for figure in entry.figures:
+        metric = required_metrics()[figure.quantity]
+        key = EstimateKey(metric.name, metric.statistics[0])
+        estimates[key] = figure.estimate(reference.sources[figure.source])
+    patches = min(figure.patches or SCENE.patches for figure in entry.figures)
+    is_extrapolated = patches < SCENE.patches
+    return replace(
+        trial,
+        status="done",
+        reason="",
+        estimates=estimates,
+        body="" if trial.body == entry.device else trial.body,
+        marks=(*trial.marks, "extrapolated") if is_extrapolated else trial.marks,
+        scene=replace(trial.scene, measured_patches=patches if is_extrapolated else None),
+    )
