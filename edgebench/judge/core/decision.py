@@ -116,7 +116,7 @@ def _decision(profile: str, wholes: Sequence[Overall], trials: Mapping[str, Tria
 
 
 def is_measured(trial: Trial) -> bool:
-    """Whether it has a finished session."""
+    """Tell whether it has a finished session."""
     return trial.status in ("done", "partial")
 
 
@@ -155,7 +155,7 @@ def _slowness(trial: Trial) -> tuple[bool, float]:
 
 
 def is_level(trial: Trial, first: Trial) -> bool:
-    """Whether the intervals of both have a value in common, so that another run may have it otherwise."""
+    """Tell whether the intervals of both have a value in common, so that another run may have it otherwise."""
     mine, best = trial.latency, first.latency
     if mine is None or best is None or trial.latency_metric != first.latency_metric:
         return False

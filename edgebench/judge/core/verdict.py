@@ -250,7 +250,7 @@ def _reason(word: Word, estimate: Estimate, metric: Metric) -> str:
 def is_settled(
     trial: Trial, requirement: Requirement, certainty: Certainty, least_margin: float = 0.0
 ) -> bool:
-    """Whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
+    """Tell whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
 
     Settled is a pass and a fail; an unknown verdict, because no session brings its estimate; and an
     inconclusive one for a reason that stays, such as a meter of a part of the board, unless that meter may
@@ -287,7 +287,7 @@ def is_settled(
 
 
 def _stays_below(estimate: Estimate, limit: float) -> bool:
-    """Whether an estimate with an objection, which passes no limit, does not fail this one either."""
+    """Tell whether an estimate with an objection, which passes no limit, does not fail this one either."""
     return bool(estimate.objection) and estimate.high is not None and estimate.high <= limit
 
 
@@ -335,11 +335,14 @@ def judge_all(trials: Sequence[Trial], profiles: Sequence[Profile]) -> list[Verd
     for trial in trials:
         found = [verdict_of(trial, requirement) for requirement in first]
         for name, requirement, place, is_stated in entries:
-            _, _, _, estimate, word, limit, margin, reason = found[place].__dict__.values()
+            judged = found[place]
+            estimate, word, limit = judged.estimate, judged.word, judged.limit
             ends = () if is_stated else (estimate.value, estimate.low, estimate.high)
             # An implied requirement, that the schedule is kept, counts where it may not be.
             if is_stated or any(end is not None and end > 1 for end in ends):
-                verdicts.append(Verdict(trial.key, name, requirement, estimate, word, limit, margin, reason))
+                verdicts.append(
+                    Verdict(trial.key, name, requirement, estimate, word, limit, judged.margin, judged.reason)
+                )
     return verdicts
 
 
