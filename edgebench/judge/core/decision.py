@@ -155,7 +155,7 @@ def _slowness(trial: Trial) -> tuple[bool, float]:
 
 
 def is_level(trial: Trial, first: Trial) -> bool:
-    """Tell whether the intervals of both have a value in common, so that another run may have it otherwise."""
+    """Tell whether the intervals of both have a value in common, so that another run may reverse them."""
     mine, best = trial.latency, first.latency
     if mine is None or best is None or trial.latency_metric != first.latency_metric:
         return False

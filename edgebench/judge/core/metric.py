@@ -153,7 +153,7 @@ class Metric:
 
     @property
     def of_machine(self) -> bool:
-        """Tell whether its number is that of the machine that was measured, as times, power and energy are."""
+        """Tell whether it is a number of the measured machine, as times, power and energy are."""
         is_board = self.belongs_to == "board"
         return self.belongs_to == "pass" or (self.unit in ("s", "ms", "W", "J", "images/s") and not is_board)
 

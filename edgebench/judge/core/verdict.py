@@ -6,6 +6,7 @@ open where the limit is inside or an end is missing. Without an estimate the ver
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -280,8 +281,9 @@ def is_settled(
     is_once = estimate.final and not (metric.follows_stamps or metric.is_power)
     is_exceeded = verdict.word == "fail" and requirement.statistic == "max"
     if least_margin and not (is_once or is_exceeded):
-        known = (number for number in (estimate.value, estimate.low, estimate.high) if number is not None)
-        if abs(next(known, limit) - limit) <= least_margin * limit:
+        ends = (end for end in (estimate.value, estimate.low, estimate.high) if end is not None)
+        # An overload has no end from which a margin could be told.
+        if abs(next(filter(math.isfinite, ends), limit) - limit) <= least_margin * limit:
             return False
     return verdict.word != "inconclusive" or _stays_below(estimate, limit)
 
