@@ -335,9 +335,9 @@ def judge_all(trials: Sequence[Trial], profiles: Sequence[Profile]) -> list[Verd
             entries.append((profile.name, requirement, place, number < len(profile.requirements)))
     verdicts = []
     for trial in trials:
-        found = [verdict_of(trial, requirement) for requirement in first]
+        verdicts_of = [verdict_of(trial, requirement) for requirement in first]
         for name, requirement, place, is_stated in entries:
-            judged = found[place]
+            judged = verdicts_of[place]
             estimate, word, limit = judged.estimate, judged.word, judged.limit
             ends = () if is_stated else (estimate.value, estimate.low, estimate.high)
             # An implied requirement, that the schedule is kept, counts where it may not be.
@@ -358,12 +358,12 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
     for verdict in verdicts:
         groups.setdefault((verdict.trial, verdict.profile), []).append(verdict)
     return [
-        Overall(trial, profile, min(_words(group), key=WORDS.index, default="pass"), tuple(group))
+        Overall(trial, profile, min(_required(group), key=WORDS.index, default="pass"), tuple(group))
         for (trial, profile), group in groups.items()
     ]
 
 
-def _words(verdicts: Sequence[Verdict]) -> set[Word]:
+def _required(verdicts: Sequence[Verdict]) -> set[Word]:
     """Words without those of wishes."""
     return {verdict.word for verdict in verdicts if not verdict.requirement.wanted}
 
@@ -384,6 +384,6 @@ def exit_code(verdicts: Sequence[Verdict], trials: Sequence[Trial], strict: bool
     )
     if any(lacking):
         return EXIT_TRIALS_FAILED
-    words = _words(verdicts)
-    undecided = EXIT_UNDECIDED if strict and words & {"inconclusive", "unknown"} else EXIT_OK
-    return EXIT_NOT_MET if "fail" in words else undecided
+    required = _required(verdicts)
+    undecided = EXIT_UNDECIDED if strict and required & {"inconclusive", "unknown"} else EXIT_OK
+    return EXIT_NOT_MET if "fail" in required else undecided
