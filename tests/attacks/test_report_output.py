@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from edgebench.judge.core.judged import Judged, judge_folder
 
 from edgebench.errors import EdgeBenchError, StoredResultError
+from edgebench.judge.core.judged import Judged, judge_folder
 from edgebench.report.forms import export
 from tests import synthetic_results
 from tests.attacks.other_user import as_nobody, require_root, shared_folder

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from edgebench.judge.core.judged import judge_folder
 
+from edgebench.judge.core.judged import judge_folder
 from edgebench.judge.core.verdict import judge
 from edgebench.judge.profile import load_profile
 from edgebench.link import window_session as window_requests

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from edgebench.judge.core.judged import judge_folder
 
 import edgebench
 from edgebench.agent import lock
 from edgebench.errors import UsageError
 from edgebench.judge.answers import answers
 from edgebench.judge.comparison import compare_results
+from edgebench.judge.core.judged import judge_folder
 from edgebench.judge.core.trials import trials_of
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report.comparison import as_text

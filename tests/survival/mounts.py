@@ -12,9 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from edgebench.judge.core.judged import judge_folder
-
 from edgebench.errors import StoredResultError
+from edgebench.judge.core.judged import judge_folder
 from edgebench.report.forms import export
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.results.writing import ExperimentStore, require_writable

@@ -5,9 +5,9 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from edgebench.judge.core.judged import judge_folder
 
 import edgebench
+from edgebench.judge.core.judged import judge_folder
 from edgebench.report.forms import export
 from edgebench.run.measuring import execution as campaign
 from edgebench.run.measuring import session

@@ -2,8 +2,8 @@
 
 import psutil
 import pytest
-from edgebench.judge.core.judged import judge_folder
 
+from edgebench.judge.core.judged import judge_folder
 from tests.survival.mounts import sessions_of
 from tests.survival.small import Small
 

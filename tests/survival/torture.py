@@ -22,11 +22,11 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-from edgebench.judge.core.judged import judge_folder
 from PIL import Image
 
 from edgebench.errors import EdgeBenchError
 from edgebench.files import write_output
+from edgebench.judge.core.judged import judge_folder
 from edgebench.report.forms import FORMS
 from edgebench.results.layout import WRITING_PREFIX
 from edgebench.results.record_reading import read_experiment, read_sessions

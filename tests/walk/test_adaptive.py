@@ -6,9 +6,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from edgebench.judge.core.judged import judge_folder
 
 import edgebench
+from edgebench.judge.core.judged import judge_folder
 from edgebench.judge.core.trials import trials_of
 from edgebench.judge.profile import load_profile
 from edgebench.report.schemas import schema

@@ -77,35 +77,35 @@ class Decision:
     """The trials that are shown not to keep up with the profile's schedule, each a miss. Source: fit."""
 
 
-def decisions(trials: Sequence[Trial], wholes: Sequence[Overall]) -> list[Decision]:
+def decisions(trials: Sequence[Trial], results: Sequence[Overall]) -> list[Decision]:
     """One decision a profile, in the order of the verdicts.
 
     Args:
         trials: trials that were judged.
-        wholes: their verdicts by trial and profile, as `overall` gives them.
+        results: their verdicts by trial and profile, as `overall` gives them.
     """
     by_key = {trial.key: trial for trial in trials}
     by_profile: dict[str, list[Overall]] = {}
-    for whole in wholes:
-        by_profile.setdefault(whole.profile, []).append(whole)
+    for result in results:
+        by_profile.setdefault(result.profile, []).append(result)
     return [
-        _decision(profile, [whole for whole in group if whole.trial in by_key], by_key)
+        _decision(profile, [result for result in group if result.trial in by_key], by_key)
         for profile, group in by_profile.items()
     ]
 
 
-def _decision(profile: str, wholes: Sequence[Overall], trials: Mapping[str, Trial]) -> Decision:
-    by_word = {word: [whole.trial for whole in wholes if whole.verdict == word] for word in WORDS}
+def _decision(profile: str, results: Sequence[Overall], trials: Mapping[str, Trial]) -> Decision:
+    by_word = {word: [result.trial for result in results if result.verdict == word] for word in WORDS}
     passing, failing = tuple(by_word["pass"]), by_word["fail"]
-    overloaded = _overloads(wholes)
-    decision = Decision(profile, "unmeasured", passing, len(failing), len(wholes), overloaded=overloaded)
+    overloaded = _overloads(results)
+    decision = Decision(profile, "unmeasured", passing, len(failing), len(results), overloaded=overloaded)
     if passing:
         first = min((trials[key] for key in passing), key=_slowness)
         level = tuple(key for key in passing if key != first.key and is_level(trials[key], first))
         masses = {key: mass_g for key in passing if (mass_g := trials[key].estimate("mass_g").value)}
         lightest = tuple(key for key, mass_g in masses.items() if mass_g == min(masses.values()))
         return replace(decision, outcome="satisfied", trial=first.key, level=level, lightest=lightest)
-    missed = {whole.trial: whole.missed for whole in wholes if is_measured(trials[whole.trial])}
+    missed = {result.trial: result.missed for result in results if is_measured(trials[result.trial])}
     if not missed:
         return decision
     if undecided := {key: verdicts for key, verdicts in missed.items() if key not in failing}:
@@ -116,13 +116,13 @@ def _decision(profile: str, wholes: Sequence[Overall], trials: Mapping[str, Tria
 
 
 def is_measured(trial: Trial) -> bool:
-    """Whether it has a finished session."""
+    """Tell whether it has a finished session."""
     return trial.status in ("done", "partial")
 
 
-def _overloads(wholes: Sequence[Overall]) -> tuple[Overload, ...]:
+def _overloads(results: Sequence[Overall]) -> tuple[Overload, ...]:
     overloads = {}  # by trial: it may have several limits of its load
-    for verdict in (missed for whole in wholes for missed in whole.missed):
+    for verdict in (missed for result in results for missed in result.missed):
         estimate = verdict.estimate
         load = estimate.low if estimate.value is None else estimate.value
         if verdict.requirement.quantity == "load" and verdict.word == "fail" and load and load > 1:
@@ -155,7 +155,7 @@ def _slowness(trial: Trial) -> tuple[bool, float]:
 
 
 def is_level(trial: Trial, first: Trial) -> bool:
-    """Whether the intervals of both have a value in common, so that another run may have it otherwise."""
+    """Tell whether the intervals of both have a value in common, so that another run may reverse them."""
     mine, best = trial.latency, first.latency
     if mine is None or best is None or trial.latency_metric != first.latency_metric:
         return False

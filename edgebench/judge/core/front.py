@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -159,7 +159,10 @@ def _estimate(trial: Trial, axis: Requirement, is_limited: bool) -> Estimate:
     estimate = verdict_of(trial, axis, limit=limit).estimate
     # A bound by a part or by the median has the value of the whole, whose interval is its own.
     alike = (whole for whole in estimates_for(trial, axis) if whole.value == estimate.value is not None)
-    return next(alike, estimate)
+    estimate = next(alike, estimate)
+    # A meter that misses peaks gives no upper end of one; means over sessions compare within their scope.
+    has_end = not estimate.objection or bool(estimate.sessions)
+    return estimate if has_end else replace(estimate, high=None)
 
 
 def _stand(rows: Mapping[str, tuple[Estimate, ...]], axes: Sequence[Requirement]) -> Iterator[FrontTrial]:

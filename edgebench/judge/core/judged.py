@@ -203,11 +203,11 @@ def chosen_trials(trials: Sequence[Trial], chosen: str, names: Mapping[str, Sequ
     """
     if not chosen:
         return list(trials)
-    known = {trial.key: (*names.get(trial.key, ()), trial.variant, trial.key) for trial in trials}
-    by_name = [trial for trial in trials if chosen in known[trial.key]]
+    names_of = {trial.key: (*names.get(trial.key, ()), trial.variant, trial.key) for trial in trials}
+    by_name = [trial for trial in trials if chosen in names_of[trial.key]]
     by_beginning = [trial for trial in trials if len(chosen) >= 4 and trial.key.startswith(chosen)]
     if not (by_name or by_beginning):
-        choices = dict.fromkeys(name for of_trial in known.values() for name in of_trial)
+        choices = dict.fromkeys(name for of_trial in names_of.values() for name in of_trial)
         raise UsageError(f"there is no trial {short(chosen)} in the result", fix=choose(chosen, choices))
     return by_name or by_beginning
 
@@ -228,12 +228,9 @@ def schedule_of(profile: Profile) -> Schedule:
 
 
 def verdict_counts(trials: Sequence[Trial], experiment: ExperimentRecord) -> dict[str, dict[str, int]]:
-    """By profile of the experiment's run, the number of trials that pass it as a whole, fail it, ...
-
-    No number is 0.
-    """
+    """Number of trials by profile of the experiment's run and by their worst verdict; no number is 0."""
     profiles = run_profiles(experiment)
     counts: dict[str, Counter[str]] = {profile.name: Counter() for profile in profiles}
-    for whole in overall(judge_all(trials, profiles)):
-        counts[whole.profile][whole.verdict] += 1
+    for result in overall(judge_all(trials, profiles)):
+        counts[result.profile][result.verdict] += 1
     return {name: dict(counted) for name, counted in counts.items()}

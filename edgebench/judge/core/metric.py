@@ -148,18 +148,18 @@ class Metric:
 
     @property
     def follows_stamps(self) -> bool:
-        """Whether it grows with the time that passes or requests take by the device's stamps."""
+        """Tell whether it grows with the time that passes or requests take by the device's stamps."""
         return self.belongs_to == "pass" or self.is_scheduled or self.unit == "J"
 
     @property
     def of_machine(self) -> bool:
-        """Whether its number is that of the machine that was measured, as times, power and energy are."""
+        """Tell whether it is a number of the measured machine, as times, power and energy are."""
         is_board = self.belongs_to == "board"
         return self.belongs_to == "pass" or (self.unit in ("s", "ms", "W", "J", "images/s") and not is_board)
 
     @property
     def suffers_from_others(self) -> bool:
-        """Whether other programs on the device make it worse, as they do times and power."""
+        """Tell whether other programs on the device make it worse, as they do times and power."""
         is_shared = self.belongs_to == "sharing" and self.unit != "bytes"
         return self.follows_stamps or self.of_machine or is_shared
 

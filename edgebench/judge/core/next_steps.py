@@ -57,8 +57,8 @@ _OPTION = re.compile(r"(?P<option>--[a-z-]+)(?: (?P<value>\S*[A-Z=][^\s:,]*(?::\
 def passing_limit(trial: Trial, requirement: Requirement) -> Limit | None:
     """Nearest limit in base units that a trial passes where it does not pass the requirement's.
 
-    A pass needs the end of an estimate that lies towards the limit: the upper one of what is to be at most,
-    the lower one of what is to be at least. Several estimates may decide, so that every end is tried.
+    A pass needs the upper end of an estimate where lower values are better, else the lower one. Several
+    estimates may decide, so that every end is tried.
 
     Returns:
         One number; of a size its three sides, in the requirement's order. None where no limit lets it pass.
@@ -84,11 +84,12 @@ def _passing_size(estimates: Sequence[Estimate], limits: Sequence[float]) -> tup
     """Limits of a size, each at least as long as the body's side, the longest against the longest."""
     if len(estimates) != len(limits):
         return None
-    order = sorted(range(len(limits)), key=lambda at: -limits[at])
+    order = sorted(range(len(limits)), key=lambda place: -limits[place])
     sides = {
-        at: max(limits[at], estimate.value or 0.0) for at, estimate in zip(order, estimates, strict=True)
+        place: max(limits[place], estimate.value or 0.0)
+        for place, estimate in zip(order, estimates, strict=True)
     }
-    return tuple(sides[at] for at in range(len(limits)))
+    return tuple(sides[place] for place in range(len(limits)))
 
 
 # Steps that would settle a verdict.
@@ -211,8 +212,8 @@ def _of_share(verdict: Verdict, counted: str) -> tuple[NextStep, ...]:
     for count in _counts(n, SENSIBLE_SESSIONS if is_sessions else MOST_IMAGES):
         low, high = wilson(round(share * count), count)
         if not low < verdict.limit <= high:
-            many = NextStep("more images", images, reason=f"some {_rounded_up(count)} images")
-            return _more_sessions(count, n) if is_sessions else (many,)
+            step = NextStep("more images", images, reason=f"some {_rounded_up(count)} images")
+            return _more_sessions(count, n) if is_sessions else (step,)
     return (_too_close(f"{counted}s"),)
 
 
@@ -238,9 +239,9 @@ def _of_tail(sessions: Sequence[Sequence[float]], verdict: Verdict) -> tuple[Nex
     first = max(MIN_SESSIONS, len(sessions), stall_sessions() if statistic != "p90" else 0)
     passes = max(longest, math.ceil(least / first)) if longest > 1 else 1
     first = first if longest > 1 else max(first, least)
-    most = SENSIBLE_SESSIONS if longest > 1 else SESSIONS_LIMIT
+    highest = SENSIBLE_SESSIONS if longest > 1 else SESSIONS_LIMIT
     repeated = [_repeated(session, passes) for session in sessions]
-    for count in _counts(first, most):
+    for count in _counts(first, highest):
         estimate = over_values(_repeated(repeated, count), "passes", statistic)
         if word_of(estimate, verdict.limit, at_least) in ("pass", "fail"):
             longer = passes > longest
@@ -251,14 +252,14 @@ def _of_tail(sessions: Sequence[Sequence[float]], verdict: Verdict) -> tuple[Nex
 
 
 def _repeated(values: Sequence[Any], count: int) -> list[Any]:
-    """So many values, those that are there again and again."""
-    return [values[at % len(values)] for at in range(count)]
+    """List of so many values: the given ones again and again."""
+    return [values[place % len(values)] for place in range(count)]
 
 
-def _counts(first: int, most: int) -> Iterable[int]:
+def _counts(first: int, highest: int) -> Iterable[int]:
     """Counts from the first on, each a tenth above the one before."""
     count = first
-    while count <= most:
+    while count <= highest:
         yield count
         count = math.ceil(_GROWTH * count)
 
@@ -280,7 +281,7 @@ def _more_sessions(needed: int | None, so_far: int) -> tuple[NextStep, ...]:
 
 
 def _too_close(noun: str) -> NextStep:
-    """Step that more of the same would take too many of."""
+    """Step without arguments, since it would take too many more of the same."""
     kind: StepKind = "more images" if noun == "images" else "more sessions"
     far = f"no sensible number of {noun}: the margin is too small to settle by repeating"
     return NextStep(kind, reason=far)

@@ -62,7 +62,7 @@ class Rule:
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether anything but the number of sessions ends a trial."""
+        """Tell whether anything but the number of sessions ends a trial."""
         return self.target_ci is not None or self.profiles is not None
 
     def certainty(self, sessions: int) -> Certainty:
@@ -90,13 +90,13 @@ class Rule:
         )
 
     def is_narrow(self, trial: Trial, sessions: int) -> bool:
-        """Whether the latency's interval is as narrow as wanted, of enough sessions."""
+        """Tell whether the latency's interval is as narrow as wanted, of enough sessions."""
         half_width = half_width_of(trial)
         is_reached = self.target_ci is not None and half_width is not None and half_width <= self.target_ci
         return is_reached and sessions >= max(self.least, SHAPE_SESSIONS)
 
     def is_decided(self, trial: Trial, sessions: int, unsettled: Sequence[str]) -> bool:
-        """Whether there are verdicts to settle, and none is open after enough sessions."""
+        """Tell whether there are verdicts to settle, and none is open after enough sessions."""
         is_due = self.profiles is not None and sessions >= self.least
         return is_due and not unsettled and not trial.is_emulated
 

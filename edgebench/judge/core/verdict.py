@@ -6,6 +6,7 @@ open where the limit is inside or an end is missing. Without an estimate the ver
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -250,7 +251,7 @@ def _reason(word: Word, estimate: Estimate, metric: Metric) -> str:
 def is_settled(
     trial: Trial, requirement: Requirement, certainty: Certainty, least_margin: float = 0.0
 ) -> bool:
-    """Whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
+    """Tell whether further sessions of the same kind leave a verdict as it is, as surely as `certainty` says.
 
     Settled is a pass and a fail; an unknown verdict, because no session brings its estimate; and an
     inconclusive one for a reason that stays, such as a meter of a part of the board, unless that meter may
@@ -280,14 +281,15 @@ def is_settled(
     is_once = estimate.final and not (metric.follows_stamps or metric.is_power)
     is_exceeded = verdict.word == "fail" and requirement.statistic == "max"
     if least_margin and not (is_once or is_exceeded):
-        known = (number for number in (estimate.value, estimate.low, estimate.high) if number is not None)
-        if abs(next(known, limit) - limit) <= least_margin * limit:
+        ends = (end for end in (estimate.value, estimate.low, estimate.high) if end is not None)
+        # An overload has no end from which a margin could be told.
+        if abs(next(filter(math.isfinite, ends), limit) - limit) <= least_margin * limit:
             return False
     return verdict.word != "inconclusive" or _stays_below(estimate, limit)
 
 
 def _stays_below(estimate: Estimate, limit: float) -> bool:
-    """Whether an estimate with an objection, which passes no limit, does not fail this one either."""
+    """Tell whether an estimate with an objection, which passes no limit, does not fail this one either."""
     return bool(estimate.objection) and estimate.high is not None and estimate.high <= limit
 
 
@@ -333,13 +335,16 @@ def judge_all(trials: Sequence[Trial], profiles: Sequence[Profile]) -> list[Verd
             entries.append((profile.name, requirement, place, number < len(profile.requirements)))
     verdicts = []
     for trial in trials:
-        found = [verdict_of(trial, requirement) for requirement in first]
+        verdicts_of = [verdict_of(trial, requirement) for requirement in first]
         for name, requirement, place, is_stated in entries:
-            _, _, _, estimate, word, limit, margin, reason = found[place].__dict__.values()
+            judged = verdicts_of[place]
+            estimate, word, limit = judged.estimate, judged.word, judged.limit
             ends = () if is_stated else (estimate.value, estimate.low, estimate.high)
             # An implied requirement, that the schedule is kept, counts where it may not be.
             if is_stated or any(end is not None and end > 1 for end in ends):
-                verdicts.append(Verdict(trial.key, name, requirement, estimate, word, limit, margin, reason))
+                verdicts.append(
+                    Verdict(trial.key, name, requirement, estimate, word, limit, judged.margin, judged.reason)
+                )
     return verdicts
 
 
@@ -353,12 +358,12 @@ def overall(verdicts: Sequence[Verdict]) -> list[Overall]:
     for verdict in verdicts:
         groups.setdefault((verdict.trial, verdict.profile), []).append(verdict)
     return [
-        Overall(trial, profile, min(_words(group), key=WORDS.index, default="pass"), tuple(group))
+        Overall(trial, profile, min(_required(group), key=WORDS.index, default="pass"), tuple(group))
         for (trial, profile), group in groups.items()
     ]
 
 
-def _words(verdicts: Sequence[Verdict]) -> set[Word]:
+def _required(verdicts: Sequence[Verdict]) -> set[Word]:
     """Words without those of wishes."""
     return {verdict.word for verdict in verdicts if not verdict.requirement.wanted}
 
@@ -379,6 +384,6 @@ def exit_code(verdicts: Sequence[Verdict], trials: Sequence[Trial], strict: bool
     )
     if any(lacking):
         return EXIT_TRIALS_FAILED
-    words = _words(verdicts)
-    undecided = EXIT_UNDECIDED if strict and words & {"inconclusive", "unknown"} else EXIT_OK
-    return EXIT_NOT_MET if "fail" in words else undecided
+    required = _required(verdicts)
+    undecided = EXIT_UNDECIDED if strict and required & {"inconclusive", "unknown"} else EXIT_OK
+    return EXIT_NOT_MET if "fail" in required else undecided

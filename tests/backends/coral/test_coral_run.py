@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from edgebench.judge.core.judged import judge_folder
 from PIL import Image
 
 import edgebench
+from edgebench.judge.core.judged import judge_folder
 from edgebench.report.forms import export
 from tests.backends.coral import edgetpu_compiler, played_tpu
 from tests.backends.coral.delegates import ABORTS, PLAIN
