@@ -121,17 +121,6 @@ def test_a_percentile_takes_its_passes(n, limit, word):
         assert judged.reason == "n too small: p90 takes 29 values at 95 % confidence and there are 28"
 
 
-@pytest.mark.parametrize("statistic", ["p90", "p99", "max"])
-def test_a_median_above_the_limit_fails_each_higher_statistic(statistic):
-    few = ((2.0, 2.1), (2.0, 2.1), (2.01, 2.1))
-    judged = verdict(trial(few), statistic=statistic, limit=1.9)
-    assert judged.word == "fail" and judged.estimate.low >= trial(few).estimate("image_s").low > 1.9
-    assert verdict(trial(few), statistic=statistic, limit=2.5).word == "inconclusive"
-    if statistic != "max":
-        assert "the median of image_s is at least 2.0" in judged.reason
-        assert verdict(trial(few[:2]), statistic=statistic, limit=1.9).word == "inconclusive"
-
-
 @pytest.mark.parametrize("statistic", ["p99", "max"])
 def test_a_stall_that_too_few_sessions_may_miss_forbids_a_pass(statistic):
     for sessions, share in ((3, 34), (5, 17), (8, 6)):

@@ -17,7 +17,7 @@ import numpy as np
 
 from edgebench.errors import UsageError
 from edgebench.judge.core.trial import Estimate, Trial
-from edgebench.judge.core.verdict import estimates_for, metric_of, verdict_of
+from edgebench.judge.core.verdict import metric_of, verdict_of
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement, metric_asked
 
@@ -157,9 +157,6 @@ def _estimate(trial: Trial, axis: Requirement, is_limited: bool) -> Estimate:
     loosest = sys.float_info.min if axis.at_least else _LOOSEST
     limit = None if is_limited and not metric_of(axis).is_power else loosest
     estimate = verdict_of(trial, axis, limit=limit).estimate
-    # A bound by a part or by the median has the value of the whole, whose interval is its own.
-    alike = (whole for whole in estimates_for(trial, axis) if whole.value == estimate.value is not None)
-    estimate = next(alike, estimate)
     # A meter that misses peaks gives no upper end of one; means over sessions compare within their scope.
     has_end = not estimate.objection or bool(estimate.sessions)
     return estimate if has_end else replace(estimate, high=None)

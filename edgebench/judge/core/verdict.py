@@ -100,8 +100,7 @@ def estimates_for(
 
     A trial without a finished session has none, not even its declared mass, but it has a share of failed
     sessions. An emulated trial has none. Stamps that are too short make a lower bound, which fails a limit
-    and passes none. A part, such as infer_s of image_s, bounds an untimed whole from below, and so does the
-    median each higher statistic.
+    and passes none. A part, such as infer_s of image_s, bounds an untimed whole from below.
     """
     metric = metric_of(requirement)
     if missing := _missing_reason(trial, metric):
@@ -129,22 +128,17 @@ def _missing_reason(trial: Trial, metric: Metric) -> str:
 
 def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
     estimates = metric.estimates(trial, metric, conditions) or (MISSING,)
-    whole, bounds = estimates[0], []
+    whole = estimates[0]
     if trial.is_published and conditions.statistic != metric.statistics[0] and not whole.is_missing:
         other = f"published is the {metric.statistics[0]} of {metric.name}, and not its"
         estimates = (Estimate(reason="; ".join((f"{other} {conditions.statistic}", *whole.notes))),)
-    elif conditions.statistic != "median" and "median" in metric.statistics and whole.n:
-        bounds.append((f"the median of {metric.name}", metric, conditions._replace(statistic="median")))
     if metric.part and whole.is_missing:
         part = METRICS[metric.part]
-        bounds.append((f"{part.name}, a part of {metric.name},", part, conditions))
-    for noun, smaller, its_conditions in bounds:
-        for lower in smaller.estimates(trial, smaller, its_conditions):
+        for lower in part.estimates(trial, part, conditions):
             least = lower.value if trial.is_published and lower.value is not None else lower.low
-            # Sessions of very different lengths may have a percentile below the mean of their medians.
-            if least is not None and (whole.value is None or least <= whole.value):
-                note = f"{noun} is at least {least:.4g} {smaller.unit}"
-                bound = Estimate(whole.value, least, n=lower.n, basis=lower.basis)
+            if least is not None:
+                note = f"{part.name}, a part of {metric.name}, is at least {least:.4g} {part.unit}"
+                bound = Estimate(low=least, n=lower.n, basis=lower.basis)
                 estimates = *estimates, bound.with_notes(note, *lower.notes, whole.reason)
     if (doubt := trial.doubts.get("stamps", "")) and metric.follows_stamps:
         return tuple(_objected(estimate, doubt) for estimate in estimates)
