@@ -41,13 +41,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export_csv(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
-    """Wide rows with full precision; for every profile its overall verdict, then that of each requirement."""
+    """Wide rows with full precision; for every profile its overall verdict, then that of each requirement.
+
+    The heading of a wish ends in `:wanted`.
+    """
     columns: dict[str, dict[str, str]] = {}  # verdicts by heading, then by trial
     whole = {(entry.trial, entry.profile): entry.verdict for entry in overall(verdicts)}
     for verdict in verdicts:
         heading = f"verdict:{verdict.profile}"
         columns.setdefault(heading, {})[verdict.trial] = whole[verdict.trial, verdict.profile]
-        columns.setdefault(f"{heading}:{verdict.requirement.name}", {})[verdict.trial] = verdict.word
+        wanted = ":wanted" if verdict.requirement.wanted else ""
+        columns.setdefault(f"{heading}:{verdict.requirement.name}{wanted}", {})[verdict.trial] = verdict.word
     rows = [
         row | {heading: by_trial.get(trial.key) for heading, by_trial in columns.items()}
         for trial, row in zip(trials, wide_rows(trials, verdicts), strict=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Verdict
-from edgebench.report.forms import document, export_csv
+from edgebench.report.documents import document, export_csv
 from edgebench.report.html import render
 from edgebench.report.listings.devices import requirement
 from edgebench.report.markdown import export_markdown
@@ -41,14 +41,13 @@ def test_the_terminal_shows_it_below_a_whole_that_passes() -> None:
 
 
 def test_csv_and_json(whole: Judged) -> None:
-    summaries, verdicts = [samples.summary()], _with_a_missed_wish()
-    (row,) = csv.DictReader(io.StringIO(export_csv(summaries, verdicts)))
+    trials, verdicts = [samples.summary()], _with_a_missed_wish()
+    (row,) = csv.DictReader(io.StringIO(export_csv(trials, verdicts)))
     assert row["verdict:disco-realtime"] == "pass"
-    heading = f"verdict:disco-realtime:{verdicts[1].requirement}"
-    assert (row[heading], row[f"{heading}:wanted"]) == ("fail", "wanted")
-    assert "verdict:disco-realtime:latency:wanted" not in row
-    judged = document(whole.results, summaries, verdicts)["verdicts"]
-    assert [verdict["wanted"] for verdict in judged] == [False, True]
+    assert row[f"verdict:disco-realtime:{verdicts[1].requirement.name}:wanted"] == "fail"
+    assert row["verdict:disco-realtime:latency"] == "pass"
+    judged = replace(whole, profiles=(), trials=trials, verdicts=verdicts)
+    assert [verdict["wanted"] for verdict in document(judged)["verdicts"]] == [False, True]
 
 
 def test_html_and_markdown(whole: Judged) -> None:
