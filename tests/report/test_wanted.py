@@ -6,8 +6,9 @@ import csv
 import io
 from dataclasses import replace
 
-from edgebench.judge.judged import Judged
-from edgebench.judge.trial_summary import Verdict
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.trial import Estimate
+from edgebench.judge.core.verdict import Verdict
 from edgebench.report.documents import document, export_csv
 from edgebench.report.html import render
 from edgebench.report.listings.devices import requirement
@@ -21,7 +22,9 @@ from tests.report.samples import print_result
 def _with_a_missed_wish() -> list[Verdict]:
     """Latency passes; the peak power, which is wanted alone, is missed."""
     latency, power, *_ = samples.verdicts([samples.summary()], ("disco-realtime",))
-    return [latency, replace(power, verdict="fail", value=6.0, margin=-1.0, reason="too much", wanted=True)]
+    wish = power.requirement.model_copy(update={"wanted": True})
+    missed = replace(power, requirement=wish, word="fail", estimate=Estimate(6.0), margin=-1.0)
+    return [latency, replace(missed, reason="too much")]
 
 
 def test_the_formula_says_it() -> None:
@@ -51,8 +54,10 @@ def test_csv_and_json(whole: Judged) -> None:
 
 
 def test_html_and_markdown(whole: Judged) -> None:
-    verdicts = [replace(verdict, wanted=verdict.requirement == "mass") for verdict in whole.verdicts]
-    assert any(verdict.wanted for verdict in verdicts)
+    verdicts = [
+        replace(verdict, requirement=verdict.requirement.model_copy(update={"wanted": True}))
+        for verdict in whole.verdicts
+    ]
     judged = replace(whole, verdicts=verdicts)
     assert "g, wanted" in export_markdown(judged)
     assert "g, wanted" in render(judged)
