@@ -17,7 +17,7 @@ from edgebench.judge.requirement import Requirement
 from edgebench.judge.summarise import summarise, summarise_one, trial_json
 from edgebench.judge.trial_summary import ALONE
 from edgebench.judge.verdict import figure_of
-from edgebench.report.forms import document, export_csv
+from edgebench.report.documents import document, export_csv
 from edgebench.report.plots.pictures import figures_of
 from edgebench.report.sharing import slowdown_matrices
 from edgebench.report.words import counted, sort_value

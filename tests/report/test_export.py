@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.judged import Judged
-from edgebench.report.forms import FORMS, STANDARD_OUTPUT, export, export_csv, form_of
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.verdict import judge_all
+from edgebench.judge.profile import Profile
+from edgebench.report.documents import export_csv
+from edgebench.report.forms import FORMS, STANDARD_OUTPUT, export, form_of
 from edgebench.report.markdown import escape, export_markdown
 from tests.report import samples
 
@@ -21,7 +24,7 @@ from tests.report import samples
         ("a.html", "<!DOCTYPE html>"),
         ("a.json", "{"),
         ("a.MD", "# MobileNet v1 on cpu"),
-        ("a.csv", "key,"),
+        ("a.csv", "trial,"),
     ],
 )
 def test_the_name_says_the_form(whole: Judged, tmp_path: Path, name: str, start: str) -> None:
@@ -67,80 +70,39 @@ def test_a_form_by_name_is_the_file_of_its_ending(whole: Judged, tmp_path: Path)
 
 
 def test_csv_has_a_row_a_trial_and_keeps_every_digit(whole: Judged) -> None:
-    rows = list(csv.DictReader(io.StringIO(export_csv(whole.summaries, whole.verdicts))))
+    rows = list(csv.DictReader(io.StringIO(export_csv(whole.trials, whole.verdicts))))
     assert len(rows) == 9
-    for row, summary in zip(rows, whole.summaries, strict=True):
-        assert summary.image_s
-        assert float(row["image_s_median"]) == summary.image_s.median
+    for row, trial in zip(rows, whole.trials, strict=True):
+        assert float(row["image_s"]) == trial.estimate("image_s").value
+        assert float(row["accuracy_low"]) == trial.estimate("accuracy").low
         assert row["verdict:disco-realtime"] == "unknown"
-        assert row["mean_w"] == row["energy_low_j"] == row["power_effective_hz"] == ""
-        assert row["warnings"] == "; ".join(summary.warnings)
+        assert row["warnings"] == "; ".join(trial.warnings)
         for verdict in whole.verdicts:
-            if verdict.trial == summary.key:
-                assert row[f"verdict:{verdict.profile}:{verdict.requirement}"] == verdict.verdict
+            if verdict.trial == trial.key:
+                assert row[f"verdict:{verdict.profile}:{verdict.requirement.name}"] == verdict.word
     assert any(row["warnings"] for row in rows)
+    assert not {"power_mean_w", "mass_g", "artifact_bytes_low"} & set(rows[0])
 
 
-def test_csv_has_the_intervals_and_the_meter_of_the_primary_rail() -> None:
-    rail = replace(
-        samples.power(),
-        mean_low_w=12.0,
-        net_high_j=3.4,
-        p99_w=14.0,
-        effective_hz=49.5,
-        rejected=2,
-        idle_drift_w=-0.2,
-    )
-    trial = samples.summary(0.25, "int8", power=(replace(rail, primary=False, p99_w=1.0), rail))
-    [row] = csv.DictReader(io.StringIO(export_csv([trial], [])))
-    names = (
-        "mean_w",
-        "mean_low_w",
-        "net_high_j",
-        "p99_w",
-        "power_effective_hz",
-        "power_rejected",
-        "idle_drift_w",
-    )
-    assert [float(row[name]) for name in names] == [12.4, 12.0, 3.4, 14.0, 49.5, 2.0, -0.2]
-    assert row["mean_high_w"] == row["power_averaging_ms"] == ""
-    assert [row[f"power_{name}"] for name in ("meter", "channel", "scope")] == ["rapl:", "package-0", "chip"]
-
-
-def test_csv_has_what_a_trial_comes_to_under_a_profiles_schedule_and_link() -> None:
-    trial, other = samples.summary(0.25, "int8"), samples.summary(0.5, "int8")
-    verdict = replace(
-        samples.verdicts([trial], ("disco-arctic",))[0],
-        quantity="update_s",
-        statistic="recorded",
-        unit="ms",
-        value=None,
-        low=2500.0,
-        high=None,
-    )
-    kept = replace(verdict, quantity="storage_bytes", unit="MB", value=2.5, low=None)
-    row, missing = csv.DictReader(io.StringIO(export_csv([trial, other], [verdict, kept])))
-    assert float(row["update_s:disco-arctic:low"]) == 2.5
-    assert float(row["storage_bytes:disco-arctic"]) == 2_500_000
-    assert "update_s:disco-arctic" not in row and missing["storage_bytes:disco-arctic"] == ""
+def test_csv_has_the_numbers_that_profiles_ask_for(whole: Judged) -> None:
+    requirements = [
+        {"name": "uplink", "quantity": "update_s", "limit": 1e9, "uplink_bps": 9600.0},
+        {"name": "slowest", "quantity": "image_s", "statistic": "max", "limit": 1.0},
+    ]
+    profile = Profile.from_record({"name": "mine", "requirements": requirements})
+    verdicts = judge_all(whole.trials, [profile])
+    [row, *_] = csv.DictReader(io.StringIO(export_csv(whole.trials, verdicts)))
+    for verdict, column in zip(verdicts, ("update_s_mine", "image_s_max"), strict=False):
+        assert float(row[column]) == verdict.estimate.value
 
 
 def test_csv_cells_are_no_formulas_and_missing_ones_empty() -> None:
     failed = samples.without_figures(0.25, "int8", "failed", "=cmd|' /C calc'!A0", target="@SUM(A1)")
-    [row] = csv.DictReader(
-        io.StringIO(
-            export_csv(
-                [
-                    failed,
-                ],
-                [],
-            )
-        )
-    )
+    [row] = csv.DictReader(io.StringIO(export_csv([failed], [])))
     assert row["reason"].startswith("'=")
     assert row["target"].startswith("'@")
-    assert row["image_s_median"] == "" and row["memory_bytes"] == ""
-    assert export_csv([], []) == "key\n"
+    assert not {"image_s", "memory_bytes"} & set(row)
+    assert export_csv([], []) == "trial\n"
 
 
 def test_markdown_holds_the_tables_and_no_markup_from_outside(whole: Judged, hostile: Judged) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import jsonschema
 import pytest
 
-from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.summarise import trial_json
+from edgebench.judge.core.document import trial_document
+from edgebench.judge.core.judged import Judged, judge_folder
+from edgebench.judge.core.verdict import judge_all
+from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import RequestLatency
 from edgebench.report import tables
-from edgebench.report.forms import document, export_csv
+from edgebench.report.documents import document, export_csv
 from edgebench.report.markdown import export_markdown
 from edgebench.report.schemas import schema
 from edgebench.report.terminal import make_console
-from edgebench.report.words import clean
+from edgebench.results.layout import SCHEMA_VERSION
 from tests.report import samples
 from tests.report.samples import print_result
 from tests.synthetic_results import QUARTER, made_experiment
@@ -32,17 +35,19 @@ def queued(tmp_path_factory: pytest.TempPathFactory) -> Judged:
 
 
 def test_it_is_in_every_document(queued: Judged) -> None:
-    read = clean(document(queued.results, queued.summaries, queued.verdicts))
+    profile = {"name": "mine", "requirements": [{"quantity": "request_ms", "statistic": "p99", "limit": 9.0}]}
+    verdicts = judge_all(queued.trials, [Profile.from_record(profile)])
+    read = document(replace(queued, verdicts=verdicts))
     jsonschema.Draft202012Validator(schema("result")).validate(read)
-    stored = clean(trial_json(queued.summaries[0]))
-    jsonschema.Draft202012Validator(schema("trial")).validate(stored)
-    [row, _] = csv.DictReader(io.StringIO(export_csv(queued.summaries, queued.verdicts)))
-    of_json = read["trials"][0]
-    assert of_json["request_ms"] == stored["request_ms"]
-    assert of_json["in_flight"] == stored["in_flight"] == float(row["in_flight"])
-    assert of_json["request_ms"]["median"] == float(row["request_ms_median"])
-    assert of_json["request_ms"]["p99"] == float(row["request_ms_p99"])
-    assert "request_ms_values" not in stored
+    stored = trial_document(queued.trials[0])
+    jsonschema.Draft202012Validator(schema("trial")).validate({"schema_version": SCHEMA_VERSION, **stored})
+    [row, _] = csv.DictReader(io.StringIO(export_csv(queued.trials, verdicts)))
+    estimates = read["trials"][0]["estimates"]
+    assert estimates["request_ms"] == stored["estimates"]["request_ms"]
+    assert estimates["in_flight"]["value"] == float(row["in_flight"])
+    assert estimates["request_ms"]["value"] == float(row["request_ms"])
+    assert estimates["request_ms_p99"]["value"] == float(row["request_ms_p99"])
+    assert "request_ms_p99" not in stored["estimates"]
 
 
 def test_its_median_is_in_the_matrix_and_its_p99_in_the_table_of_latency(

@@ -11,7 +11,7 @@ from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.trial_summary import Ended, TrialSummary, Verdict
 from edgebench.report.blocks import Column, Table
-from edgebench.report.forms import export_csv
+from edgebench.report.documents import export_csv
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import front
 from edgebench.report.sections import details

@@ -5,12 +5,11 @@ import logging
 import os
 import shutil
 import sqlite3
-from statistics import median
 
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.judged import judge_folder
+from edgebench.judge.core.judged import judge_folder
 from edgebench.judge.profile import load_profiles
 from edgebench.report.mlflow import PARAMETERS, record_result, tracked_runs, tracking_uri
 from tests.synthetic_results import QUARTER, made_experiment
@@ -26,23 +25,23 @@ def judged(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(judged):
-    return tracked_runs(judged.summaries, judged.verdicts)
+    return tracked_runs(judged.trials, judged.verdicts)
 
 
 def test_a_run_has_what_was_measured_and_how(judged, runs):
-    for run, summary in zip(runs[:2], judged.summaries, strict=False):
-        assert run.parameters["variant"] == summary.variant and run.parameters["batch"] == "1"
-        assert run.metrics["image_s_median"] == (summary.image_s.median,)
-        assert run.metrics["mean_w"] == (summary.primary_rail.mean_w,)
-        assert run.metrics["image_s_of_session"] == tuple(map(median, summary.image_s_values))
+    for run, trial in zip(runs[:2], judged.trials, strict=False):
+        assert run.parameters["variant"] == trial.variant and run.parameters["batch"] == "1"
+        assert run.metrics["image_s"] == (trial.estimate("image_s").value,)
+        assert run.metrics["power_mean_w"] == (trial.estimate("power_mean_w").value,)
+        assert run.metrics["image_s_of_session"] == trial.estimate("image_s").sessions
         assert run.tags["verdict.disco-realtime"] in ("pass", "fail", "inconclusive", "unknown")
         assert not set(PARAMETERS) & set(run.metrics)
 
 
-def test_a_figure_that_is_missing_is_no_metric(judged, runs):
+def test_a_missing_number_is_no_metric(judged, runs):
     failed = runs[2]
     assert not failed.measured
-    assert not any(name.startswith(("image_s_", "mean_w")) for name in failed.metrics)
+    assert not any(name.startswith(("image_s", "power_mean_w")) for name in failed.metrics)
     assert failed.tags["status"] == "failed"
 
 

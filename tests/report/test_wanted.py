@@ -6,9 +6,10 @@ import csv
 import io
 from dataclasses import replace
 
-from edgebench.judge.judged import Judged
-from edgebench.judge.trial_summary import Verdict
-from edgebench.report.forms import document, export_csv
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.trial import Estimate
+from edgebench.judge.core.verdict import Verdict
+from edgebench.report.documents import document, export_csv
 from edgebench.report.html import render
 from edgebench.report.listings.devices import requirement
 from edgebench.report.markdown import export_markdown
@@ -21,7 +22,9 @@ from tests.report.samples import print_result
 def _with_a_missed_wish() -> list[Verdict]:
     """Latency passes; the peak power, which is wanted alone, is missed."""
     latency, power, *_ = samples.verdicts([samples.summary()], ("disco-realtime",))
-    return [latency, replace(power, verdict="fail", value=6.0, margin=-1.0, reason="too much", wanted=True)]
+    wish = power.requirement.model_copy(update={"wanted": True})
+    missed = replace(power, requirement=wish, word="fail", estimate=Estimate(6.0), margin=-1.0)
+    return [latency, replace(missed, reason="too much")]
 
 
 def test_the_formula_says_it() -> None:
@@ -41,19 +44,20 @@ def test_the_terminal_shows_it_below_a_whole_that_passes() -> None:
 
 
 def test_csv_and_json(whole: Judged) -> None:
-    summaries, verdicts = [samples.summary()], _with_a_missed_wish()
-    (row,) = csv.DictReader(io.StringIO(export_csv(summaries, verdicts)))
+    trials, verdicts = [samples.summary()], _with_a_missed_wish()
+    (row,) = csv.DictReader(io.StringIO(export_csv(trials, verdicts)))
     assert row["verdict:disco-realtime"] == "pass"
-    heading = f"verdict:disco-realtime:{verdicts[1].requirement}"
-    assert (row[heading], row[f"{heading}:wanted"]) == ("fail", "wanted")
-    assert "verdict:disco-realtime:latency:wanted" not in row
-    judged = document(whole.results, summaries, verdicts)["verdicts"]
-    assert [verdict["wanted"] for verdict in judged] == [False, True]
+    assert row[f"verdict:disco-realtime:{verdicts[1].requirement.name}:wanted"] == "fail"
+    assert row["verdict:disco-realtime:latency"] == "pass"
+    judged = replace(whole, profiles=(), trials=trials, verdicts=verdicts)
+    assert [verdict["wanted"] for verdict in document(judged)["verdicts"]] == [False, True]
 
 
 def test_html_and_markdown(whole: Judged) -> None:
-    verdicts = [replace(verdict, wanted=verdict.requirement == "mass") for verdict in whole.verdicts]
-    assert any(verdict.wanted for verdict in verdicts)
+    verdicts = [
+        replace(verdict, requirement=verdict.requirement.model_copy(update={"wanted": True}))
+        for verdict in whole.verdicts
+    ]
     judged = replace(whole, verdicts=verdicts)
     assert "g, wanted" in export_markdown(judged)
     assert "g, wanted" in render(judged)

@@ -6,9 +6,10 @@ import jsonschema
 import pytest
 
 from edgebench.errors import StoredResultError
+from edgebench.judge.core.judged import Judged
 from edgebench.judge.core.trials import trial_with_key, trials_of
 from edgebench.records.stored import RunRecord
-from edgebench.report.forms import document
+from edgebench.report.documents import document
 from edgebench.report.schemas import schema
 from edgebench.results.load import load
 from edgebench.results.record_reading import read_run
@@ -28,7 +29,7 @@ def test_it_is_absent_in_results_of_earlier_versions(experiment_path):
     results = load(experiment_path)
     assert results.run is None
     assert not results.warnings
-    assert document(results, trials_of(results), [])["run"] is None
+    assert document(Judged(results, (), trials_of(results), []))["run"] is None
     assert read_run(experiment_path) is None
 
 
@@ -42,7 +43,7 @@ def test_it_is_written_read_and_replaced(experiment_path):
     assert load(experiment_path).run == OVER
     assert not list(experiment_path.glob(".writing-*"))
     results = load(experiment_path)
-    written = document(results, trials_of(results), [])
+    written = document(Judged(results, (), trials_of(results), []))
     jsonschema.validate(written, schema("result"))
     assert written["run"]["ended"] == "time"
 

@@ -14,19 +14,20 @@ from typer.testing import CliRunner
 import edgebench
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError
-from edgebench.judge.answers import answers
-from edgebench.judge.summarise import summarise, trial_json
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.core.document import VerdictEntry, trial_document, trial_from_document
+from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trials import trials_of
 from edgebench.records.described import object_schema
 from edgebench.records.session import Window
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord
-from edgebench.report.forms import document
-from edgebench.report.missions import brief_missions
+from edgebench.report.documents import document
 from edgebench.report.schemas import NAMES, schema
+from edgebench.results.layout import SCHEMA_VERSION as RECORD_VERSION
 from edgebench.results.parquet import COLUMN_TYPES, TABLE_COLUMNS, is_stage_column
 from edgebench.results.tables import window_rows
 from edgebench.results.writing import ExperimentStore, write_table
+from tests.judge.trials import trial
 from tests.synthetic_results import NINE, QUARTER, key_of, made_experiment, write_record
 
 DOCUMENTS = ("experiment", "run", "session", "trial", "result", "meters", "recording")
@@ -99,14 +100,17 @@ def test_what_a_record_requires_its_schema_requires(name, model):
     assert described["additionalProperties"] is False
 
 
-def test_summaries_and_verdicts_have_the_same_fields():
-    # Cautions are written as sentences, and requests are as many as batches.parquet has.
-    unwritten = {"cautions", "request_ms_values", "cold_values", "power_curves", "figures_of_values"}
-    unwritten |= {"interfered", "undisturbed"}
-    summary = {field.name for field in fields(TrialSummary)} - unwritten | {"warnings", "said"}
-    assert set(schema("trial")["properties"]) == summary | {"schema_version"}
+def test_trials_and_verdicts_have_the_same_fields():
+    [stored] = [trial_document(trial()) | {"schema_version": 1}]
+    assert set(schema("trial")["properties"]) == set(stored)
     verdict = schema("result")["properties"]["verdicts"]["items"]
-    assert set(verdict["properties"]) == {field.name for field in fields(Verdict)}
+    assert set(verdict["properties"]) == {field.name for field in fields(VerdictEntry)}
+
+
+def test_a_metric_is_described_by_its_declaration():
+    for name, metric in METRICS.items():
+        described = schema("trial")["properties"]["estimates"]["properties"][name]
+        assert (described["description"], described["x-unit"]) == (metric.sentence, metric.unit)
 
 
 def test_what_is_written_is_valid(experiment_path):
@@ -157,27 +161,25 @@ def test_trials_and_the_document_are_valid(experiment_path, tmp_path):
     from edgebench.judge.profile import shipped_profiles
 
     for path in (experiment_path, made_experiment(tmp_path, variants=NINE, mass_g=140, size_mm=(10, 60, 70))):
-        results = edgebench.load(path)
-        summaries = summarise(results)
-        for summary in summaries:
-            plain = json.loads(json.dumps(trial_json(summary), allow_nan=False))
+        judged = judge_folder(path, shipped_profiles())
+        for measured in judged.trials:
+            stored = {"schema_version": RECORD_VERSION, **trial_document(measured)}
+            plain = json.loads(json.dumps(stored, allow_nan=False))
             jsonschema.Draft202012Validator(close(schema("trial"))).validate(plain)
-        profiles = shipped_profiles()
-        verdicts = judge_all(summaries, profiles)
-        played = brief_missions(results, summaries, profiles)
-        written = document(results, summaries, verdicts, answers(summaries, profiles, verdicts), played)
-        plain = json.loads(json.dumps(written, allow_nan=False))
-        assert plain["trials"]
-        assert all(plain[part] for part in ("verdicts", "nearest", "pareto", "excluded_by"))
+        plain = json.loads(json.dumps(document(judged), allow_nan=False))
+        assert all(plain[part] for part in ("trials", "verdicts", "decisions", "pareto", "missions"))
         jsonschema.Draft202012Validator(close(schema("result"))).validate(plain)
 
 
 def test_the_trial_file_is_valid(tmp_path):
     path = made_experiment(tmp_path)
     with ExperimentStore.open(path) as store:
-        for summary in summarise(edgebench.load(path)):
-            file = store.write_trial(summary.key, trial_json(summary))
-            validator("trial").validate(json.loads(file.read_text()))
+        for measured in trials_of(edgebench.load(path)):
+            file = store.write_trial(measured.key, trial_document(measured))
+            written = json.loads(file.read_text())
+            validator("trial").validate(written)
+            read = trial_from_document(written)
+            assert read.estimate("image_s").value == measured.estimate("image_s").value
 
 
 @pytest.mark.parametrize(
