@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import UNKNOWN_SCOPE
 from edgebench.suggest import printable
 
 if TYPE_CHECKING:
@@ -227,11 +228,15 @@ STATES: Mapping[State, str] = {
 """Sentences on a model's state; empty for a model without one."""
 
 
-_POWER_OF = {"usb": "power through USB", "wall": "power at the wall", "": "power of an unknown part"}
+_POWER_OF = {
+    "usb": "power through USB",
+    "wall": "power at the wall",
+    UNKNOWN_SCOPE: "power of an unknown part",
+}
 
 
 def power_of(scope: str) -> str:
-    """What a meter sees: `power of the board`."""
+    """Power that a meter of this scope sees: `power of the board`."""
     return _POWER_OF.get(scope, f"power of the {plain(scope, 20)}")
 
 

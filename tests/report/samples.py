@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
 
-from edgebench.judge.answers import answers
-from edgebench.judge.judged import Judged
-from edgebench.judge.trial_summary import Accuracy, Agreement, PowerFigure, TrialSummary, Verdict
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import Confusion, Estimate, EstimateKey, Rail, SceneOfTrial, Trial
+from edgebench.judge.core.verdict import Verdict, verdict_of
+from edgebench.judge.requirement import Requirement
 from edgebench.records.stored import ExperimentRecord, SceneRecord
-from edgebench.report.page import front
-from edgebench.report.sections import details as of_terminal
-from edgebench.report.terminal import print_front, print_sections
 from edgebench.results.load import StoredResults
-from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Caution, Flag
 
 CLASSES = ("water", "ice", "vegetation", "bare", "cloud")
@@ -55,69 +54,122 @@ RECORD = ExperimentRecord(
 )
 LIMITS = {"disco-realtime": 4.42, "disco-arctic": 71.7375, "disco-greenland": 270.0}
 
+FIELDS = {field.name for field in fields(Trial)}
+Meter = tuple[Rail, Mapping[str, Estimate]]
 
-def interval(median: float, spread: float = 0.01, sessions: int = 3) -> Interval:
+
+def interval(median: float, spread: float = 0.01, sessions: int = 3) -> Estimate:
     few = sessions < 3
-    return Interval(
-        median=median,
+    return Estimate(
+        value=median,
         low=None if few else median * (1 - spread),
         high=None if few else median * (1 + spread),
-        sessions=sessions,
+        sessions=(median,) * sessions,
         n=3 * sessions,
     )
 
 
-def accuracy(k: int, n: int = 1000) -> Accuracy:
-    wrong = n - k
-    confusion = [[0] * 5 for _ in range(5)]
+def accuracy(k: int, n: int = 1000) -> Estimate:
+    return Estimate(k / n, k / n - 0.013, k / n + 0.011, n=n, final=True, notes=(f"{k} of {n}",))
+
+
+def confusion(k: int, n: int = 1000, images: Literal["images", "scene"] = "images") -> Confusion:
+    """Counts of five classes; wrong ones are clouds that were taken for ice."""
+    counts = [[0] * 5 for _ in range(5)]
     for label in range(5):
-        confusion[label][label] = k // 5 + (1 if label < k % 5 else 0)
-    confusion[4][1] += wrong
-    return Accuracy(
-        k, n, k / n - 0.013, k / n + 0.011, tuple(map(tuple, confusion)), CLASSES, overlapping=True
-    )
+        counts[label][label] = k // 5 + (1 if label < k % 5 else 0)
+    right = tuple(counts[label][label] for label in range(5))
+    counts[4][1] += n - k
+    totals = tuple(map(sum, counts))
+    return Confusion(images, CLASSES, totals, right, tuple(map(tuple, counts)), ((4, 1, n - k),))
 
 
-def summary(depth: float = 0.25, precision: str = "int8", **changes: Any) -> TrialSummary:
+def summary(depth: float = 0.25, precision: str = "int8", **changes: Any) -> Trial:
+    """A done trial. `changes` are as those of `changed`."""
     infer_s = 0.4 * MS_A_PATCH.get((depth, precision), 1.0)
     image_s = infer_s + 0.09
-    trial_summary = TrialSummary(
+    is_fp32 = precision == "fp32"
+    right = 954 if precision == "int8" else 952
+    trial = Trial(
         key=f"{abs(hash_of(depth, precision)):016x}"[:16],
         target="cpu",
         variant=f"mobilenet_v1-{depth}-{precision}",
         depth_multiplier=depth,
         precision=precision,
         batch=1,
-        status="done",
-        reason="",
-        image_s=interval(image_s, 0.017),
-        infer_s=interval(infer_s, 0.012),
-        stages_ms={"patchify": 0.05, "preprocess": 0.12, "infer": infer_s / 0.4},
-        cold={"import_s": 0.2, "load_s": 0.012, "first_inference_s": 0.004, "first_pass_s": image_s * 1.1},
-        accuracy=accuracy(954 if precision == "int8" else 952),
-        accuracy_reason="",
-        scene_accuracy=accuracy(373, 400),
-        agreement=None if precision == "fp32" else Agreement(996, 1000, 3, 1, 0.625),
-        power=None,
-        power_reason="no meter",
-        memory_bytes=61_234_567,
-        artifact_bytes=int(250_000 * depth * 4),
-        mass_g=None,
-        size_mm=None,
-        image_s_values=tuple((image_s, image_s * 1.001, image_s * 0.999) for _ in range(3)),
-        infer_s_values=tuple((infer_s, infer_s * 1.001, infer_s * 0.999) for _ in range(3)),
-        workers=({"worker": 0},),
-        timed="greenland, 4480 x 4480 pixels, 400 patches of 224 x 224",
-        scene_covered=1.0,
+        confusions=(confusion(right), confusion(373, 400, "scene")),
+        scene=SceneOfTrial(
+            "greenland, 4480 x 4480 pixels, 400 patches of 224 x 224", patches=400, covered=1.0
+        ),
     )
-    return replace(trial_summary, **changes)
+    estimates = {
+        "image_s": interval(image_s, 0.017),
+        "infer_s": interval(infer_s, 0.012),
+        "stages_ms": {"patchify": 0.05, "preprocess": 0.12, "infer": infer_s / 0.4},
+        "import_s": 0.2,
+        "load_s": 0.012,
+        "first_inference_s": 0.004,
+        "first_pass_s": image_s * 1.1,
+        "accuracy": accuracy(right),
+        "scene_accuracy": accuracy(373, 400),
+        "agreement": None if is_fp32 else Estimate.exact(0.996, n=1000, notes=("996 of 1000",)),
+        "memory_bytes": 61_234_567.0,
+        "artifact_bytes": Estimate.exact(250_000 * depth * 4),
+        "mass_g": Estimate(reason="nobody gave the target's mass"),
+        "size_mm": Estimate(reason="nobody gave the target's size"),
+    }
+    values = {
+        f"{name}_values": tuple((time_s, time_s * 1.001, time_s * 0.999) for _ in range(3))
+        for name, time_s in (("image_s", image_s), ("infer_s", infer_s))
+    }
+    return changed(trial, **{**estimates, **values, "power": (), **changes})
+
+
+def changed(trial: Trial, **changes: Any) -> Trial:
+    """The trial with other fields, estimates, values (`image_s_values`) or meters (`power`).
+
+    An estimate may be a number; None removes it with its values. `stages_ms` are numbers by stage.
+    """
+    estimates, values, rails = dict(trial.estimates), dict(trial.values), trial.rails
+    for name, change in changes.items():
+        if name == "power":
+            rails = tuple(rail for rail, _ in change)
+            metered = {metric for _, by_metric in change for metric in by_metric} or {
+                key.metric for key in estimates if key.rail
+            }
+            estimates = {key: estimate for key, estimate in estimates.items() if key.metric not in metered}
+            for rail, by_metric in change:
+                for metric, estimate in by_metric.items():
+                    estimates[METRICS[metric].key(rail=rail.name)] = replace(estimate, basis=rail.scope)
+            if not change:
+                estimates[METRICS["power_peak_w"].key()] = Estimate(reason="no meter")
+        elif name.endswith("_values"):
+            key = METRICS[name.removesuffix("_values")].key()
+            values = {other: kept for other, kept in values.items() if other != key}
+            if change:
+                values[key] = change
+        elif name in METRICS:
+            estimates = {key: estimate for key, estimate in estimates.items() if key.metric != name}
+            values = {key: kept for key, kept in values.items() if key.metric != name or change is not None}
+            estimates |= _estimates(name, change)
+    other = {name: change for name, change in changes.items() if name in FIELDS}
+    return replace(trial, **{"estimates": estimates, "values": values, "rails": rails, **other})
+
+
+def _estimates(metric: str, change: Any) -> dict[EstimateKey, Estimate]:
+    if isinstance(change, Mapping):
+        return {METRICS[metric].key(stage=stage): Estimate(number) for stage, number in change.items()}
+    if change is None:
+        return {}
+    estimate = change if isinstance(change, Estimate) else Estimate(float(change), n=3)
+    return {METRICS[metric].key(): estimate}
 
 
 def hash_of(depth: float, precision: str) -> int:
     return int.from_bytes(f"{depth}{precision}".encode().ljust(8, b".")[:8], "big")
 
 
-def nine(**changes: Any) -> list[TrialSummary]:
+def nine(**changes: Any) -> list[Trial]:
     return [summary(depth, precision, **changes) for depth, precision in MS_A_PATCH]
 
 
@@ -127,102 +179,90 @@ def without_figures(
     status: Literal["failed", "unsupported", "not_run"],
     reason: str,
     **changes: Any,
-) -> TrialSummary:
-    return summary(
-        depth, precision, status=status, reason=reason, image_s=None, infer_s=None, stages_ms={}, cold={},
-        accuracy=None, accuracy_reason=reason, scene_accuracy=None, agreement=None, power=None,
-        power_reason=reason, memory_bytes=None, image_s_values=(), infer_s_values=(), **changes,
-    )  # fmt: skip
+) -> Trial:
+    trial = summary(depth, precision, status=status, reason=reason, **changes)
+    return replace(trial, estimates={}, values={}, confusions=())
 
 
 def said(text: str, count: int = 3, of: int = 3) -> Caution:
-    """What a device says of its own figures."""
+    """A warning that a device gives itself."""
     return Caution(Flag.SAID, count, of, what=text)
 
 
-def power() -> PowerFigure:
-    return PowerFigure("rapl:", "package-0", "chip", True, 50.0, 420, 12.4, 14.1, 3.2, 4.3, 3.1)
+def power(*, meter: str = "rapl:", channel: str = "package-0", scope: Any = "chip", **changes: Any) -> Meter:
+    """A meter's rail with its estimates by metric; `changes` are fields of Rail or estimates."""
+    rail = Rail(
+        f"{meter} {channel}",
+        meter,
+        channel,
+        scope,
+        rate_hz=50.0,
+        samples=420,
+        effective_hz=50.0,
+        window_s=9.0,
+    )
+    numbers: dict[str, Any] = {
+        "power_mean_w": 12.4, "power_peak_w": 14.1, "power_idle_w": 3.2, "energy_j": 4.3, "net_energy_j": 3.1
+    }  # fmt: skip
+    own = {name: change for name, change in changes.items() if name not in METRICS}
+    numbers |= {name: change for name, change in changes.items() if name in METRICS}
+    estimates = {
+        name: number if isinstance(number, Estimate) else Estimate(number) for name, number in numbers.items()
+    }
+    return replace(rail, **own), estimates
 
 
-def verdicts(summaries: list[TrialSummary], profiles: tuple[str, ...] = tuple(LIMITS)) -> list[Verdict]:
+REQUIREMENTS = tuple(
+    Requirement.model_validate(table)
+    for table in (
+        {"name": "latency", "quantity": "image_s", "limit": 4.42},
+        {"name": "power_peak_w", "quantity": "power_peak_w", "limit": 5.0},
+        {"name": "mass_g", "quantity": "mass_g", "limit": 150.0},
+        {"name": "size_mm", "quantity": "size_mm", "limit": (10.0, 70.0, 80.0)},
+    )
+)
+
+
+def verdicts(trials: list[Trial], profiles: tuple[str, ...] = tuple(LIMITS)) -> list[Verdict]:
+    """Latency, power, mass and size of each trial by each profile."""
     return [
         verdict
-        for trial_summary in summaries
+        for trial in trials
         for profile in profiles
-        for verdict in (latency(trial_summary, profile), *without_value(trial_summary, profile))
+        for verdict in (latency(trial, profile), *without_value(trial, profile))
     ]
 
 
-def latency(trial_summary: TrialSummary, profile: str) -> Verdict:
-    limit = LIMITS.get(profile, 4.42)
-    figure = trial_summary.image_s
-    word: Literal["pass", "fail", "inconclusive", "unknown"]
-    if figure is None:
-        word, reason = "unknown", f"there is no image_s: {trial_summary.reason}"
-    elif figure.low is None or figure.high is None:
-        word, reason = "inconclusive", "2 sessions are too few for an interval"
-    elif figure.high <= limit:
-        word, reason = "pass", "the whole interval lies below the limit"
-    else:
-        word, reason = "fail", "the whole interval lies above the limit"
-    return Verdict(
-        trial=trial_summary.key,
-        profile=profile,
-        requirement="latency",
-        quantity="image_s",
-        statistic="median",
-        limit=limit,
-        unit="s",
-        value=figure.median if figure else None,
-        low=figure.low if figure else None,
-        high=figure.high if figure else None,
-        verdict=word,
-        margin=limit - figure.median if figure else None,
-        reason=reason,
-    )
+def latency(trial: Trial, profile: str) -> Verdict:
+    requirement = REQUIREMENTS[0].model_copy(update={"limit": LIMITS.get(profile, 4.42)})
+    # Without values the interval is the one that was made.
+    return replace(verdict_of(replace(trial, values={}), requirement), profile=profile)
 
 
-def without_value(trial_summary: TrialSummary, profile: str) -> list[Verdict]:
-    return [
-        Verdict(
-            trial_summary.key,
-            profile,
-            name,
-            name,
-            statistic,
-            limit,
-            unit,
-            None,
-            None,
-            None,
-            "unknown",
-            None,
-            reason,
-        )
-        for name, statistic, limit, unit, reason in (
-            ("power_peak_w", "max", 5.0, "W", "no meter"),
-            ("mass_g", "declared", 150.0, "g", "nobody gave the target's mass"),
-            ("size_mm", "declared", (10.0, 70.0, 80.0), "mm", "nobody gave the target's size"),
-        )
-    ]
+def without_value(trial: Trial, profile: str) -> list[Verdict]:
+    return [replace(verdict_of(trial, requirement), profile=profile) for requirement in REQUIREMENTS[1:]]
 
 
-def judged(
-    summaries: list[TrialSummary], verdicts: list[Verdict], results: StoredResults | None = None
-) -> Judged:
+def judged(trials: list[Trial], verdicts: list[Verdict], results: StoredResults | None = None) -> Judged:
     """A judged result of these trials."""
-    return Judged(results or StoredResults(Path("results/made"), RECORD), (), summaries, verdicts)
+    return Judged(results or StoredResults(Path("results/made"), RECORD), (), trials, verdicts)
 
 
 def print_result(
     console: Console,
-    summaries: list[TrialSummary],
+    trials: list[Trial],
     verdicts: list[Verdict],
     *,
     details: bool = False,
 ) -> None:
-    """Print what a run ends with; with `details` what --details adds."""
-    shown, beyond = judged(summaries, verdicts), answers(summaries, (), verdicts)
+    """Print the end of a run; with `details` what --details adds."""
+    from edgebench.judge.answers import answers
+    from edgebench.report.page import front
+    from edgebench.report.sections import details as of_terminal
+    from edgebench.report.terminal import print_front, print_sections
+
+    shown: Any = judged(trials, verdicts)
+    beyond = answers(trials, (), verdicts)  # type: ignore[arg-type]
     first = front(shown, beyond.decisions)
     print_front(console, first, details=details)
     if details:

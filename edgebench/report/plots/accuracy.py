@@ -1,55 +1,53 @@
-"""Accuracy against latency and against energy: what a quicker or thriftier model costs in right answers."""
+"""Accuracy against latency and against energy: the cost of right answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from matplotlib.axes import Axes
 
-from edgebench.judge.metrics import METRICS
-from edgebench.judge.metrics.power import rail_interval
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import Estimate, Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
-from edgebench.stats.interval import Interval
 
 _MOST_NAMED = 24
 """Points of a panel up to which each has its name next to it."""
 
 _LONGEST_NAME = 20  # characters next to a point, which may be at the edge
-_SINGLE: dict[str, Any] = {
-    "width": 4.7,
-    "height": 3.0,
-}  # inches, with the legend: type that a phone's screen shows readably
+_SINGLE_SIZE = (4.7, 3.0)  # inches of one panel with the legend: readable type on a phone's screen
 
-Costs = Sequence[tuple[TrialSummary, Interval]]
-"""Trials that have an accuracy, each with what it costs."""
+Costs = Sequence[tuple[Trial, Estimate]]
+"""Trials that have an accuracy, each with its cost."""
 
 
 def accuracy(
-    summaries: Sequence[TrialSummary],
+    trials: Sequence[Trial],
     limits: Mapping[str, float] | None = None,
     shares: Mapping[str, float] | None = None,
     *,
     ax: panels.Place = None,
 ) -> list[Axes]:
-    """Top-1 on the images against image_s, or against infer_s where no trial has that.
+    """Draw accuracy on the images against image_s, or against infer_s where no trial has that.
 
     Args:
-        summaries: trials; those without that latency or accuracy are left out.
-        limits: profile -> limit of the latency in seconds, as lines; one that is far off is not drawn.
-        shares: profile -> limit of the accuracy, as a share, likewise.
-        ax: where to draw, a panel a target.
+        trials: trials; those without that latency or accuracy are left out.
+        limits: limit of the latency in seconds by profile, as lines; one that is far off is not drawn.
+        shares: limit of the accuracy as a share by profile, likewise.
+        ax: place of the plot, a panel per target.
     """
-    shown = words.alike_timed([summary for summary in summaries if summary.accuracy is not None])
+    shown = words.alike_timed(_with_accuracy(trials))
     groups = [
-        (target, [(summary, summary.latency) for summary in group if summary.latency is not None])
+        (target, [(trial, trial.latency) for trial in group if trial.latency])
         for target, group in panels.by_target(shown)
     ]
     axis = METRICS[words.latency_names(shown)].titled
     return _against_accuracy(groups, axis, "s", "precision", limits or {}, shares or {}, ax)
+
+
+def _with_accuracy(trials: Sequence[Trial]) -> list[Trial]:
+    return [trial for trial in trials if trial.estimate("accuracy").value is not None]
 
 
 def _against_accuracy(
@@ -61,149 +59,139 @@ def _against_accuracy(
     shares: Mapping[str, float],
     ax: panels.Place,
 ) -> list[Axes]:
-    """Wilson intervals upwards, those of the cost sideways; one scale for all panels."""
-    costs = [cost for _, group in groups for _, cost in group]
-    summaries = [summary for _, group in groups for summary, _ in group]
-    ends, names, labels = panels.all_ends(costs), tables.trial_names(summaries), words.labels(summaries)
-    rates = _rates(summaries)
-    series = words.series(summaries)
-    if legend == "target":
-        series = {summary.key: summary.target for summary in summaries}
-    styles = drawing.styles(series.values())
-    lines = panels.near_limits(limits, [cost.median for cost in costs])
-    levels = panels.near_limits(_per_cent(shares), rates)
+    """Draw intervals of accuracy upwards, those of the cost sideways; one scale for all panels."""
+    trials, costs = [[pair[side] for _, group in groups for pair in group] for side in (0, 1)]
+    names, labels = tables.trial_names(trials), words.labels(trials)
+    series = {trial.key: trial.target for trial in trials} if legend == "target" else words.series(trials)
+    styles, is_single = drawing.styles(series.values()), len(groups) == 1
+    lines = panels.near_limits(limits, list(map(panels.value_of, costs)))
+    rates = _rates(trials)
+    level_lines = panels.near_limits(_per_cent(shares), rates)
 
-    def point(summary: TrialSummary, cost: Interval, is_named: bool) -> panels.Point:
-        seen = summary.accuracy
-        assert seen is not None
-        name = labels[summary.key] if legend == "target" else point_name(summary)
+    def point(trial: Trial, cost: Estimate, is_named: bool) -> panels.Point:
+        share = trial.estimate("accuracy")
+        name = labels[trial.key] if legend == "target" else point_name(trial)
+        low, high = panels.ends_of(share) or (panels.value_of(share),) * 2
         return panels.Point(
-            cost.median,
-            100 * seen.k / seen.n if seen.n else 0.0,
-            series[summary.key],
-            f"{names[summary.key]}: {words.right_of(seen)} at {words.interval(cost)} {unit}",
+            panels.value_of(cost),
+            100 * panels.value_of(share),
+            series[trial.key],
+            f"{names[trial.key]}: {words.right_of(share)} at {words.interval(cost)} {unit}",
             panels.ends_of(cost),
-            (100 * seen.low, 100 * seen.high),
+            (100 * low, 100 * high),
             drawing.label(name) if is_named else "",
         )
 
     def draw(axes: Axes, group: Costs) -> None:
-        is_named = len(group) <= _MOST_NAMED
-        drawing.scale_axis(axes, "x", [*ends, *lines], axis, panels.bars_note(costs))
-        low, high = min([*rates, *levels]), max([*rates, *levels])
+        drawing.scale_axis(axes, "x", [*panels.all_ends(costs), *lines], axis, panels.bars_note(costs))
+        low, high = min([*rates, *level_lines]), max([*rates, *level_lines])
         room = 0.08 * max(1.0, high - low)
         axes.set_ylim(max(0.0, low - room), min(100.5, high + room))
         axes.set_ylabel("Accuracy on the images, %")
-        panels.draw_limits(axes, "x", lines, unit, named=len(groups) == 1)
-        panels.draw_limits(axes, "y", levels, "%", named=len(groups) == 1)
-        panels.draw_points(axes, [point(*each, is_named) for each in group], styles)
+        panels.draw_limits(axes, "x", lines, unit, named=is_single)
+        panels.draw_limits(axes, "y", level_lines, "%", named=is_single)
+        is_named = len(group) <= _MOST_NAMED
+        panels.draw_points(axes, [point(trial, cost, is_named) for trial, cost in group], styles)
 
+    width, height = _SINGLE_SIZE if is_single else (None, 3.6)
+    above = panels.above_limits(lines) if is_single else 0.0
     return panels.draw_panels(
-        ax,
-        groups,
-        draw,
-        "no trial has both",
-        legend,
-        above=panels.above_limits(lines) if len(groups) == 1 else 0.0,
-        **_SINGLE if len(groups) == 1 else {},
+        ax, groups, draw, "no trial has both", legend, above=above, width=width, height=height
     )
 
 
-def _rates(summaries: Sequence[TrialSummary]) -> list[float]:
-    """Return the ends of all intervals of accuracy, in per cent."""
-    return [
-        100 * end for each in summaries if each.accuracy for end in (each.accuracy.low, each.accuracy.high)
-    ]
+def _rates(trials: Sequence[Trial]) -> list[float]:
+    """Accuracies and the ends of their intervals, in per cent."""
+    return [100 * end for end in panels.all_ends(trial.estimate("accuracy") for trial in trials)]
 
 
 def _per_cent(shares: Mapping[str, float]) -> dict[str, float]:
     return {name: 100 * share for name, share in shares.items()}
 
 
-def point_name(summary: TrialSummary) -> str:
+def point_name(trial: Trial) -> str:
     """Name next to a trial's point: its depth multiplier, or its model's name where it has none."""
-    if summary.depth_multiplier is None:
-        return drawing.label(words.model(summary), _LONGEST_NAME)
-    return words.depth(summary.depth_multiplier)
+    if trial.depth_multiplier is None:
+        return drawing.label(words.model(trial), _LONGEST_NAME)
+    return words.depth(trial.depth_multiplier)
 
 
 def accuracy_picture(
-    summaries: Sequence[TrialSummary],
+    trials: Sequence[Trial],
     limits: Mapping[str, float] | None = None,
     shares: Mapping[str, float] | None = None,
 ) -> panels.Picture:
-    """Draw accuracy against image_s, or infer_s where no trial has that; limits as for `accuracy`."""
-    able = [summary for summary in summaries if summary.accuracy is not None]
+    """Accuracy against image_s, or infer_s where no trial has that; limits as for `accuracy`."""
+    able = _with_accuracy(trials)
     shown = words.alike_timed(able)
     if not shown:
         return panels.Picture("There is no figure of accuracy against latency: no trial has both.")
-    medians_s = [summary.latency.median for summary in shown if summary.latency]
-    of_latency = panels.limits_note(limits or {}, medians_s, "s")
-    of_accuracy = panels.limits_note(_per_cent(shares or {}), _rates(shown), "%")
-    if of_latency.startswith(panels.DASHED):  # once for both
-        of_accuracy = of_accuracy.removeprefix(panels.DASHED).strip()
+    latency_note = panels.limits_note(limits or {}, [panels.value_of(trial.latency) for trial in shown], "s")
+    accuracy_note = panels.limits_note(_per_cent(shares or {}), _rates(shown), "%")
+    if latency_note.startswith(panels.DASHED):  # once for both
+        accuracy_note = accuracy_note.removeprefix(panels.DASHED).strip()
     return panels.picture(
-        partial(accuracy, summaries, limits, shares),
+        partial(accuracy, trials, limits, shares),
         f"Accuracy against {words.latency_words(shown)}",
         "Accuracy on the images against latency, with 95 % intervals; names are depth multipliers or models.",
-        of_latency,
-        of_accuracy,
-        panels.not_drawn(sum(each.latency is not None for each in able) - len(shown), " of inference alone"),
-        panels=len({summary.target for summary in summaries}),
+        latency_note,
+        accuracy_note,
+        panels.not_drawn(
+            sum(trial.latency is not None for trial in able) - len(shown), " of inference alone"
+        ),
+        panels=len({trial.target for trial in trials}),
     )
 
 
-# Accuracy against energy an image: a panel for what the meters see.
+# Accuracy against energy per image: a panel per scope of the meters.
 
 
-def energy(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> list[Axes]:
-    """Top-1 on the images against energy an image.
+def energy(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
+    """Draw accuracy on the images against energy per image.
 
     Colours are precisions where all trials are of one target, else targets.
 
     Args:
-        summaries: trials; those without accuracy or energy of their primary rail are left out.
-        ax: where to draw, a panel a scope: meters of different scopes do not compare.
+        trials: trials; those without accuracy or energy are left out.
+        ax: place of the plot, a panel per scope: meters of different scopes do not compare.
     """
-    groups = list(_energy_panels(summaries).items())[: drawing.MAX_PANELS]
-    return _against_accuracy(groups, "Energy per image, J", "J", series_of(summaries), {}, {}, ax)
+    groups = list(_energy_panels(trials).items())[: drawing.MAX_PANELS]
+    return _against_accuracy(groups, METRICS["energy_j"].titled, "J", series_of(trials), {}, {}, ax)
 
 
-def series_of(summaries: Sequence[TrialSummary]) -> str:
+def series_of(trials: Sequence[Trial]) -> str:
     """Property that distinguishes points: the target where there are several, else the precision."""
-    return "target" if len({summary.target for summary in summaries}) > 1 else "precision"
+    return "target" if len({trial.target for trial in trials}) > 1 else "precision"
 
 
-def _energy_panels(summaries: Sequence[TrialSummary]) -> dict[str, list[tuple[TrialSummary, Interval]]]:
-    """The trials of each scope with their energy, by what its meters see."""
+def _energy_panels(trials: Sequence[Trial]) -> dict[str, list[tuple[Trial, Estimate]]]:
+    """Trials with the energy of the rail that represents their board, by that rail's scope."""
     return words.grouped(
-        (words.power_of(rail.scope), (summary, energy_j))
-        for summary in summaries
-        if summary.accuracy is not None
-        and (rail := summary.primary_rail) is not None
-        and (energy_j := rail_interval(rail, "energy_j")) is not None
+        (words.power_of(trial.rails[0].scope), (trial, energy_j))
+        for trial in _with_accuracy(trials)
+        if trial.rails and (energy_j := trial.estimate("energy_j")).value is not None
     )
 
 
-def energy_picture(summaries: Sequence[TrialSummary]) -> panels.Picture | None:
-    """Accuracy against energy an image; None without a meter."""
-    metered = [summary for summary in summaries if summary.power]
+def energy_picture(trials: Sequence[Trial]) -> panels.Picture | None:
+    """Accuracy against energy per image; None without a meter."""
+    metered = [trial for trial in trials if trial.rails]
     if not metered:
         return None
-    groups = _energy_panels(summaries)
+    groups = _energy_panels(trials)
     if not groups:
         return panels.Picture("There is no figure of accuracy against energy: no trial has both.")
     return panels.picture(
-        partial(energy, summaries),
+        partial(energy, trials),
         "Accuracy against energy per image",
         "Accuracy on the images against energy per image, by the primary meter and rail of each trial, with "
         "95 % intervals.",
         "With --period it is the energy of the whole period, pauses included."
-        if any(summary.paced for summary in metered)
+        if any(trial.period_s for trial in metered)
         else "",
         f"All meters see the {next(iter(groups))}."
         if len(groups) == 1
-        else "Meters of different scopes have a panel each: their figures do not compare.",
+        else "Meters of different scopes have a panel each: their energies do not compare.",
         panels.not_drawn(len(metered) - sum(map(len, groups.values())), " without energy or accuracy"),
         panels=len(groups),
         noun="scope",

@@ -1,4 +1,4 @@
-"""Style of every figure and its file: colours, type, axes that say their unit, bytes that repeat."""
+"""Style of every plot and its file: colours, type, axes with their unit, equal bytes for equal data."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ INK, QUIET = "#222222", "#767676"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 _KNOWN = ("fp32", "fp16", "int8")
-MAX_PANELS = 6  # targets drawn in one figure; a report says when there are more
-_LOG_FROM = 8.0  # ratio of the greatest to the least figure from which a linear axis hides the small ones
+MAX_PANELS = 6  # targets drawn in one figure; a caption counts the others
+_LOG_FROM = 8.0  # ratio of the greatest to the least value from which a linear axis hides the small ones
 
-_MARKS = "edgebench_marks"  # where a figure has its artists' ids with their tooltips
+_MARKS = "edgebench_marks"  # attribute of a figure: ids of its artists with their tooltips
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure looks the same everywhere
@@ -59,7 +59,7 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The look of the reports while a figure is made, whatever the user's matplotlib says."""
+    """Apply the look of the reports while a plot is drawn, whatever the user's matplotlib is set to."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)
@@ -73,8 +73,10 @@ def style() -> Iterator[None]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """While many figures are drawn: they are hundreds of thousands of objects that stay until the last is
-    drawn, and to go through them again and again for garbage takes a sixth of the time.
+    """Suspend garbage collection while many plots are drawn.
+
+    They are hundreds of thousands of objects that stay until the last is drawn. Looking through them for
+    garbage takes a sixth of the time.
     """
     is_collecting = gc.isenabled()
     gc.disable()
@@ -86,12 +88,12 @@ def uncollected() -> Iterator[None]:
 
 
 def blank() -> Figure:
-    """A figure that only the caller holds, to be handed to a plot: pyplot knows nothing of it."""
+    """Empty figure outside pyplot, to be handed to a plot."""
     return Figure()
 
 
 def dress(axes: Axes) -> None:
-    """The look of the reports on axes of any figure, for what is drawn after `style` has ended too."""
+    """Apply the look of the reports to axes of any figure; it stays when `style` has ended."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
     axes.grid(visible=True, color=_RC["grid.color"], linewidth=_RC["grid.linewidth"])
@@ -103,28 +105,31 @@ def dress(axes: Axes) -> None:
 
 
 def mark(artist: Artist, kind: str, tooltip: str = "") -> str:
-    """Give an artist an id that no other in its figure has, `trial-3`, and the text to show when pointed at.
+    """Give an artist a unique id within its figure, `trial-3`, and a tooltip.
 
     In an SVG the id is that of the element that holds the artist.
 
     Args:
-        artist: in a figure already.
+        artist: artist in a figure.
         kind: letters, such as `trial`, `limit`.
-        tooltip: any text, which whatever shows it has to escape.
+        tooltip: any text; it has to be escaped where it is shown.
+
+    Raises:
+        ValueError: the artist is in no figure.
     """
-    figure = artist.get_figure(root=True)
-    if figure is None:
+    fig = artist.get_figure(root=True)
+    if fig is None:
         raise ValueError("the artist is in no figure")
-    marks: dict[str, str] = vars(figure).setdefault(_MARKS, {})
+    marks: dict[str, str] = vars(fig).setdefault(_MARKS, {})
     gid = f"{kind}-{len(marks) + 1}"
     marks[gid] = words.plain(tooltip, 400) if tooltip else ""
     artist.set_gid(gid)
     return gid
 
 
-def tooltips(figure: Figure) -> Mapping[str, str]:
-    """Tooltips that `mark` gave the figure's artists: id -> text, for those that have one."""
-    return {gid: text for gid, text in vars(figure).get(_MARKS, {}).items() if text}
+def tooltips(fig: Figure) -> Mapping[str, str]:
+    """Tooltips of a figure's artists by id, as `mark` gave them; without empty ones."""
+    return {gid: text for gid, text in vars(fig).get(_MARKS, {}).items() if text}
 
 
 _UNDATED: dict[str, dict[str, None]] = {
@@ -134,28 +139,28 @@ _UNDATED: dict[str, dict[str, None]] = {
 }
 
 
-def as_bytes(figure: Figure, form: str, outlined: bool = True) -> bytes:
-    """The figure as svg, pdf or png without a date, so that equal data give equal bytes.
+def as_bytes(fig: Figure, form: str, outlined: bool = True) -> bytes:
+    """Figure as svg, pdf or png without a date, so that equal data give equal bytes.
 
-    Text in an SVG is drawn as outlines, the same on every machine, unless `outlined` is False.
+    Text in an SVG is drawn as outlines, equal on every machine, unless `outlined` is False.
     """
     buffer = io.BytesIO()
     text_form: dict[Any, Any] = {"svg.fonttype": "path" if outlined else "none"}
     with style(), matplotlib.rc_context(text_form):
-        figure.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=150)
+        fig.savefig(buffer, format=form, metadata=_UNDATED[form], dpi=150)
     return buffer.getvalue()
 
 
-def jpeg_uri(figure: Figure) -> str:
-    """A figure that holds a photograph as the `data:` address of a JPEG, for a page that loads nothing."""
+def jpeg_uri(fig: Figure) -> str:
+    """Figure with a photograph as the `data:` address of a JPEG, for a page that loads nothing."""
     buffer = io.BytesIO()
     with style():
-        figure.savefig(buffer, format="jpeg", dpi=130, pil_kwargs={"quality": 85, "optimize": True})
+        fig.savefig(buffer, format="jpeg", dpi=130, pil_kwargs={"quality": 85, "optimize": True})
     return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def label(text: object, limit: int = 48) -> str:
-    """Outside text that can be drawn: characters that the font lacks are shown as a question mark."""
+    """Outside text that can be drawn, with a question mark for each character that the font lacks."""
     drawn = "".join(char if ord(char) in _font_characters() else "?" for char in words.plain(text, limit))
     return f" {drawn}" if drawn.startswith("_") else drawn  # matplotlib leaves `_names` out of legends
 
@@ -167,7 +172,7 @@ def _font_characters() -> frozenset[int]:
 
 @functools.lru_cache(4096)
 def text_width(text: str, size: float, weight: str = "normal") -> float:
-    """The width of one line of text, in the unit of the font size."""
+    """Width of one line of text, in the unit of the font size."""
     properties = FontProperties(family="DejaVu Sans", weight=int(weight) if weight.isdigit() else weight)
     properties.set_size(size)
     width, _, _ = text_to_path.get_text_width_height_descent(text, properties, ismath=False)
@@ -196,11 +201,11 @@ def scale_axis(axes: Axes, which: str, values: Sequence[float], name: str, note:
     """Bound and name one axis (`x` or `y`): from zero, or logarithmic with plain numbers.
 
     Args:
-        axes: to be scaled.
+        axes: axes to scale.
         which: `x` or `y`.
-        values: all that the axis has to hold.
-        name: what it shows, with the unit.
-        note: a second line below the name.
+        values: numbers that the axis has to hold.
+        name: its name with the unit.
+        note: second line below the name.
     """
     log = wants_log(values)
     axis = axes.xaxis if which == "x" else axes.yaxis

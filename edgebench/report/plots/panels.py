@@ -1,7 +1,4 @@
-"""Panels of a plot, the room around them, and the marks that all plots are made of.
-
-And what a page shows of it: the drawing, its caption, and the words for those who cannot see it.
-"""
+"""Panels of a plot, the room around them, the marks in them, and the plot as a page shows it."""
 
 from __future__ import annotations
 
@@ -20,16 +17,14 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.trial import Estimate, Trial
 from edgebench.report import words
 from edgebench.report.plots import drawing
-from edgebench.stats.interval import Interval
 
 T = TypeVar("T")
 Place = Axes | Sequence[Axes] | FigureBase | None
-"""None: a new figure of pyplot's, which a notebook shows once and `plt.show()` opens. A figure (or a part of
-one): it is filled, and sized where it is a whole one; only the caller holds it. Axes: they are drawn into,
-one for each panel."""
+"""None: a new figure of pyplot, which a notebook shows once and `plt.show()` opens. Figure: it is filled, and
+sized unless it is a part of another. Axes: one for each panel."""
 
 _PANEL_TITLE = 24  # characters of a target's name in a line above its panel
 _NAME = 24  # characters of a name next to a row
@@ -53,26 +48,27 @@ def draw_panels(
     above: float = 0.0,
     right: float = 0.15,
 ) -> list[Axes]:
-    """A panel for each title and what belongs to it, drawn by `draw`; titled where there are several.
+    """Draw panels with a common legend; their titles are shown where there are several.
 
     Args:
-        ax: where to draw.
-        panels: titles of outside text, empty where `draw` sets one.
-        draw: draws one of them into its axes.
-        empty: what the axes say where there is no panel.
+        ax: place of the plot.
+        panels: title (outside text; empty where `draw` sets one) and content of each panel.
+        draw: draws the content of a panel into its axes.
+        empty: text in the axes where there is no panel.
         legend: title of the legend; without it and `handles` there is no legend.
-        handles: what the legend holds. Default: what the panels label, each name once.
-        width: of a whole figure, in inches. Default: 7.6, or 9.6 with three columns.
-        height: of each row, in inches, or one for every row.
+        handles: entries of the legend. Default: the labels in the panels, each name once.
+        width: width of a whole figure, in inches. Default: 7.6, or 9.6 with three columns.
+        height: height of each row, in inches, or one for every row.
         columns: panels side by side. Default: 1, 2, or 3 for more than four panels.
         above: inches that a panel needs above it.
         right: inches that a panel needs to its right.
 
-    Raises ValueError where fewer axes are handed in than there are panels.
+    Raises:
+        ValueError: `ax` holds fewer axes than there are panels.
     """
     columns = columns or (1 if len(panels) < 2 else 2 if len(panels) < 5 else 3)
     with drawing.style():
-        all_axes, figure = _open(ax, max(1, len(panels)), columns)
+        all_axes, fig = _open(ax, max(1, len(panels)), columns)
         if not panels:
             all_axes[0].set_axis_off()
             all_axes[0].annotate(
@@ -85,26 +81,27 @@ def draw_panels(
                 set_title(axes, "\n".join(textwrap.wrap(drawing.label(title), _PANEL_TITLE)))
         if legend and not handles:
             labelled = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in all_axes)
-            handles = list({name: handle for each in labelled for handle, name in each}.values())
-        if figure is None:
+            handles = list({name: handle for pairs in labelled for handle, name in pairs}.values())
+        if fig is None:
             if handles:
                 all_axes[-1].legend(handles=handles, title=legend, fontsize=8.5)
             return all_axes
         heights = [height] if isinstance(height, float | int) else list(height)
         heights = (heights * math.ceil(len(panels) / columns))[: math.ceil(len(panels) / columns)]
-        beyond = 0.0
+        legend_width = 0.0
         if handles:
-            figure.legend(handles=handles, title=legend, loc="upper right", alignment="left")
-            beyond = 0.65 + _width("\n".join([legend, *(str(each.get_label()) for each in handles)]))
-        if isinstance(figure, Figure):
-            figure.set_size_inches(width or (7.6 if columns < 3 else 9.6), sum(heights))
-        _lay_out(figure, all_axes, columns, heights, above, right, beyond)
+            fig.legend(handles=handles, title=legend, loc="upper right", alignment="left")
+            entries = (str(handle.get_label()) for handle in handles)
+            legend_width = 0.65 + _width("\n".join([legend, *entries]))
+        if isinstance(fig, Figure):
+            fig.set_size_inches(width or (7.6 if columns < 3 else 9.6), sum(heights))
+        _lay_out(fig, all_axes, columns, heights, above, right, legend_width)
     return all_axes
 
 
 def _open(ax: Place, count: int, columns: int) -> tuple[list[Axes], FigureBase | None]:
-    """Axes in the look of the reports, and what holds them and nothing else: None for the caller's axes."""
-    figure: FigureBase | None = None
+    """Axes in the look of the reports, and the figure to lay out; None for axes of the caller."""
+    fig: FigureBase | None = None
     if isinstance(ax, Axes) or not isinstance(ax, FigureBase | None):
         all_axes: list[Axes] = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(all_axes) < count:
@@ -114,28 +111,26 @@ def _open(ax: Place, count: int, columns: int) -> tuple[list[Axes], FigureBase |
             )
     else:
         if ax is None:
-            from matplotlib import (
-                pyplot,
-            )  # here, so that a report, which hands its figures in, starts without it
+            from matplotlib import pyplot  # reports hand their figures in and start without it
 
             ax = pyplot.figure()
-        figure, rows = ax, math.ceil(count / columns)
-        all_axes = [figure.add_subplot(rows, columns, place + 1) for place in range(count)]
+        fig, rows = ax, math.ceil(count / columns)
+        all_axes = [fig.add_subplot(rows, columns, place + 1) for place in range(count)]
     for axes in all_axes[:count]:
         drawing.dress(axes)
-    return all_axes[:count], figure
+    return all_axes[:count], fig
 
 
 def _lay_out(
-    figure: FigureBase,
+    fig: FigureBase,
     all_axes: Sequence[Axes],
     columns: int,
     heights: Sequence[float],
     above: float,
     right: float,
-    beyond: float,
+    legend_width: float,
 ) -> None:
-    """Places axes and their names by the lengths of texts; matplotlib would draw all of it to find out."""
+    """Place axes and their names by the lengths of texts; matplotlib would draw everything to measure it."""
     for right_axes, left_axes in list(zip(all_axes[1:], all_axes, strict=False))[::-1]:
         is_new_row = all_axes.index(right_axes) % columns == 0
         if not is_new_row and right_axes.get_ylabel() == left_axes.get_ylabel():
@@ -143,7 +138,7 @@ def _lay_out(
     for upper, lower in zip(all_axes, all_axes[columns:], strict=False):
         if upper.get_xlabel() == lower.get_xlabel():
             upper.set_xlabel("")
-    whole_width, whole_height = figure.bbox.size / figure.get_figure(root=True).dpi  # type: ignore[attr-defined]
+    fig_width, fig_height = fig.bbox.size / fig.get_figure(root=True).dpi  # type: ignore[attr-defined]
     # A browser draws texts a little wider than they are computed.
     tick_widths = [1.05 * _width(_tick_texts(axes.yaxis)) + _TICK for axes in all_axes]
     tick_heights = [_tick_height(axes.xaxis) + _TICK for axes in all_axes]
@@ -155,18 +150,16 @@ def _lay_out(
     ]
     tops = [0.12 + above + _lines(axes.get_title(loc="left")) for axes in all_axes]
     column_lefts = [max(lefts[column::columns], default=0.0) for column in range(columns)]
-    panel_width = max(0.8, (whole_width - beyond - sum(column_lefts)) / columns - right)
-    scale = whole_height / sum(heights)
+    panel_width = max(0.8, (fig_width - legend_width - sum(column_lefts)) / columns - right)
+    scale = fig_height / sum(heights)
     for place, axes in enumerate(all_axes):
         row, column = divmod(place, columns)
         in_row = slice(row * columns, (row + 1) * columns)
         top, below = max(tops[in_row]), max(belows[in_row])
         panel_height = max(0.5, heights[row] * scale - top - below)
         x = sum(column_lefts[: column + 1]) + column * (panel_width + right)
-        y = whole_height - scale * sum(heights[:row]) - top - panel_height
-        axes.set_position(
-            (x / whole_width, y / whole_height, panel_width / whole_width, panel_height / whole_height)
-        )
+        y = fig_height - scale * sum(heights[:row]) - top - panel_height
+        axes.set_position((x / fig_width, y / fig_height, panel_width / fig_width, panel_height / fig_height))
         axes.yaxis.set_label_coords(-(tick_widths[place] + 0.04) / panel_width, 0.5)
         axes.xaxis.set_label_coords(0.5, -tick_heights[place] / panel_height)
 
@@ -193,13 +186,13 @@ def _width(text: str) -> float:
 
 
 def _lines(text: str) -> float:
-    """The height of the lines of a text, in inches."""
+    """Height of the lines of a text, in inches."""
     return _LINE * (text.count("\n") + 1) if text else 0.0
 
 
-def by_target(summaries: Sequence[TrialSummary]) -> list[tuple[str, list[TrialSummary]]]:
-    """The trials of each target, for as many targets as one figure draws."""
-    groups = words.grouped((summary.target, summary) for summary in summaries)
+def by_target(trials: Sequence[Trial]) -> list[tuple[str, list[Trial]]]:
+    """Trials of each target, for as many targets as one figure draws."""
+    groups = words.grouped((trial.target, trial) for trial in trials)
     return list(groups.items())[: drawing.MAX_PANELS]
 
 
@@ -222,7 +215,7 @@ def name_places(axes: Axes, names: Sequence[str], limit: int = 32) -> None:
 
 
 def set_title(axes: Axes, title: str) -> None:
-    """A line above a panel, whose text has gone through `drawing.label`."""
+    """Draw a line above a panel, whose text has gone through `drawing.label`."""
     # With a given place matplotlib does not search for one, which takes long.
     axes.set_title(title, loc="left", y=1.0, parse_math=False)
 
@@ -232,11 +225,11 @@ class Point:
     """A marker with bars for its intervals.
 
     Attributes:
-        x, y: where it is.
-        series: whose style it has; the legend names it.
-        text: shown when it is pointed at.
-        x_ends, y_ends: the interval of each; None without.
-        name: what is written next to it.
+        x, y: place.
+        series: series with its style, named in the legend.
+        text: tooltip.
+        x_ends, y_ends: interval of each; None without one.
+        name: text next to it.
     """
 
     x: float
@@ -257,17 +250,11 @@ _NAME_OFFSETS = (
 _SAME_PLACE = 0.03  # of the panel
 _FILLED: dict[str, Any] = {"markersize": 5}
 _OPEN: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6}
-# A point on another one, such as fp16 on fp32, is seen within it.
+# A point on another point, such as fp16 on fp32, is seen within it.
 
 
 def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[str, str]]) -> None:
-    """Markers with their bars and names; axes keep their limits.
-
-    Args:
-        axes: where to draw.
-        points: to draw; the legend has their series.
-        styles: colour and marker by series.
-    """
+    """Draw markers with their bars and names, in colour and marker by series; axes keep their limits."""
     bars = [
         (ends, styles[point.series][0])
         for point in points
@@ -303,41 +290,43 @@ def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[
         named.append((point.name, across, up))
 
 
-def ends_of(estimate: Interval | None) -> tuple[float, float] | None:
-    """The interval of an estimate; None without one."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return None
-    return estimate.low, estimate.high
+def ends_of(estimate: Estimate) -> tuple[float, float] | None:
+    """Interval of an estimate; None without one."""
+    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
 
 
-def all_ends(estimates: Iterable[Interval | None]) -> list[float]:
-    """The estimates and the ends of their intervals."""
-    return [
-        end for estimate in estimates if estimate for end in (estimate.median, *(ends_of(estimate) or ()))
-    ]
+def value_of(estimate: Estimate | None) -> float:
+    """Value of an estimate that has one."""
+    assert estimate is not None and estimate.value is not None
+    return estimate.value
 
 
-def bars_note(estimates: Iterable[Interval | None], note: str = "bars: 95 % intervals") -> str:
-    """Explain the bars; empty where no estimate has an interval."""
+def all_ends(estimates: Iterable[Estimate]) -> list[float]:
+    """Values of estimates and the ends of their intervals."""
+    return [end for estimate in estimates for end in (value_of(estimate), *(ends_of(estimate) or ()))]
+
+
+def bars_note(estimates: Iterable[Estimate], note: str = "bars: 95 % intervals") -> str:
+    """Explanation of the bars; empty where no estimate has an interval."""
     return note if any(map(ends_of, estimates)) else ""
 
 
-# The lines of profiles' limits, where an axis holds them.
+# Lines of profiles' limits on an axis.
 
 
 NEAR = 3.0
-"""A limit that is further than this factor from every value would flatten them: the axis leaves it out."""
+"""Factor from every value beyond which a limit is left out, since it would flatten the values."""
 
 DASHED = "Dashed: the profiles' limits."
 _LABEL = 8.5  # points
 
 
 def near_limits(limits: Mapping[str, float], values: Sequence[float]) -> dict[float, list[str]]:
-    """The limits that an axis over these values holds, from the lowest, each with the profiles that set it.
+    """Limits that an axis over these values holds, from the lowest, each with the profiles that set it.
 
     Args:
-        limits: profile -> its limit, in the values' unit; one not above zero or not finite has no line.
-        values: all that is drawn, above zero.
+        limits: limit by profile, in the values' unit; one that is not above zero or not finite has no line.
+        values: numbers that are drawn, above zero.
     """
     by_limit = words.grouped(
         (limit, name) for name, limit in sorted(limits.items(), key=lambda item: item[1])
@@ -350,7 +339,7 @@ def _is_near(limit: float, values: Sequence[float]) -> bool:
 
 
 def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str) -> str:
-    """Explain the dashed lines, and the limits beyond the axis by name and value."""
+    """Explanation of the dashed lines, and the limits beyond the axis by name and value."""
     by_limit = words.grouped(
         (words.number(limit), words.plain(name, 40))
         for name, limit in limits.items()
@@ -358,8 +347,8 @@ def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str)
     )
     far = [f"{words.together(names)} ({limit} {unit})" for limit, names in by_limit.items()]
     dashed = DASHED if near_limits(limits, values) else ""
-    beyond = f"Limits beyond the axis: {words.listed(far)}." if far and values else ""
-    return " ".join(filter(None, [dashed, beyond]))
+    outside = f"Limits beyond the axis: {words.listed(far)}." if far and values else ""
+    return " ".join(filter(None, [dashed, outside]))
 
 
 def above_limits(limits: Mapping[float, Sequence[str]]) -> float:
@@ -375,13 +364,13 @@ def draw_limits(
     *,
     named: bool = True,
 ) -> None:
-    """Dashed lines of the limits that the axis holds.
+    """Draw dashed lines of the limits that the axis holds.
 
     Args:
-        axes: with its scale and ends.
-        which: the axis of the values.
-        limits: what `near_limits` gave.
-        unit: of the values.
+        axes: axes with scale and ends.
+        which: axis of the values.
+        limits: profiles by limit, as from `near_limits`.
+        unit: unit of the values.
         named: whether the profiles' names are at the lines.
     """
     style: dict[str, Any] = {"color": drawing.INK, "linestyle": (0, (5, 3)), "linewidth": 1.1}
@@ -410,13 +399,13 @@ def draw_limits(
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot as a page shows it; where nothing is drawn, the caption says why.
+    """A plot as a page shows it.
 
     Attributes:
-        caption: what is below it.
-        alt: the words for those who cannot see it.
-        figure: what is drawn; None where nothing is.
-        is_photograph: whether the figure is shown as JPEG.
+        caption: text below it; the reason where nothing is drawn.
+        alt: words for those who cannot see it.
+        figure: drawing; None where nothing is drawn.
+        is_photograph: whether the drawing is shown as JPEG.
     """
 
     caption: str
@@ -426,30 +415,30 @@ class Picture:
 
 
 MOST_IN_WORDS = 30
-"""Panels and marks of a plot that are in the words for those who cannot see it."""
+"""Most panels and marks of a plot in the words for those who cannot see it."""
 
 
 def picture(
-    draw: Callable[..., object], what: str, *caption: str, panels: int = 1, noun: str = "target"
+    draw: Callable[..., object], subject: str, *caption: str, panels: int = 1, noun: str = "target"
 ) -> Picture:
-    """Draw on `ax` with `draw`, with its words: those of the marks in it are for those who cannot see it.
+    """Draw a plot; the tooltips in it are the words for those who cannot see it.
 
     Args:
-        draw: a plot that takes nothing but where to draw.
-        what: is drawn.
+        draw: plot that takes `ax` alone.
+        subject: subject of the plot.
         caption: sentences; empty ones are left out.
-        panels: of the plot; where more than are drawn, the caption says so.
-        noun: what a panel shows.
+        panels: panels of the plot; the caption counts them where not all are drawn.
+        noun: subject of a panel.
     """
-    figure = drawing.blank()
-    draw(ax=figure)
+    fig = drawing.blank()
+    draw(ax=fig)
     more = f"The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
-    titles = (axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes)
-    marked = "; ".join([*filter(None, titles), *drawing.tooltips(figure).values()][:MOST_IN_WORDS])
+    titles = (axes.get_title(loc="left").replace("\n", " ") for axes in fig.axes)
+    marked = "; ".join([*filter(None, titles), *drawing.tooltips(fig).values()][:MOST_IN_WORDS])
     sentences = [*caption, more if panels > drawing.MAX_PANELS else ""]
-    return Picture(" ".join(filter(None, sentences)), f"{what}: {marked}" if marked else what, figure)
+    return Picture(" ".join(filter(None, sentences)), f"{subject}: {marked}" if marked else subject, fig)
 
 
 def not_drawn(count: int, why: str) -> str:
-    """` Not drawn: 3 trials without energy.`; empty where every trial is drawn."""
+    """Sentence on trials that are left out: `Not drawn: 3 trials without energy.`; empty without any."""
     return f"Not drawn: {words.counted(count, 'trial')}{why}." if count > 0 else ""

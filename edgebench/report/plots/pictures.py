@@ -1,7 +1,8 @@
-"""The plots of a report by name, each with its caption, and its figures as files: SVG, PNG and PDF."""
+"""Plots of a report by name with their captions, and as files: SVG, PNG and PDF."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ from matplotlib.figure import Figure
 
 from edgebench.errors import UsageError
 from edgebench.files import require_folder, require_unstored, require_writable, unwritten, write_output
-from edgebench.judge.judged import Judged
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.verdict import Verdict
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import TrialSummary, Verdict
 from edgebench.report import words
 from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots import drawing
@@ -33,12 +35,12 @@ _LONGEST_NAME = 60
 
 def pictures(
     results: StoredResults,
-    summaries: Sequence[TrialSummary],
+    trials: Sequence[Trial],
     verdicts: Sequence[Verdict],
     profiles: Sequence[Profile],
     missions: Sequence[BriefMissions],
 ) -> dict[tuple[str, str], Picture]:
-    """Every plot by name and profile, which is empty for a plot of no profile.
+    """Plots by name and profile, which is empty for a plot of no profile.
 
     `profiles` are those of the verdicts, `missions` those that were played.
     """
@@ -46,32 +48,32 @@ def pictures(
     latencies, accuracies = (
         {titles.get(name, name): limit for name, limit in limits.items()}
         for limits in (
-            limits_of(verdicts, words.latency_names(words.alike_timed(summaries))),
+            limits_of(verdicts, words.latency_names(words.alike_timed(trials))),
             limits_of(verdicts, "accuracy", "share"),
         )
     )
     shown: dict[tuple[str, str], Picture | None] = {
-        ("latency", ""): depth_picture(summaries, latencies),
-        ("targets", ""): targets_picture(summaries, latencies),
-        ("sessions", ""): sessions_picture(summaries),
-        ("accuracy", ""): accuracy_picture(summaries, latencies, accuracies),
-        ("stages", ""): stages_picture(summaries),
-        ("scene", ""): scene_picture(results, summaries),
-        ("sustained", ""): minutes_picture(summaries),
-        ("timeline", ""): timeline_picture(results, summaries),
-        ("energy", ""): energy_picture(summaries),
-        ("power-over-time", ""): power_over_time_picture(results, summaries, profiles),
+        ("latency", ""): depth_picture(trials, latencies),
+        ("targets", ""): targets_picture(trials, latencies),
+        ("sessions", ""): sessions_picture(trials),
+        ("accuracy", ""): accuracy_picture(trials, latencies, accuracies),
+        ("stages", ""): stages_picture(trials),
+        ("scene", ""): scene_picture(results, trials),
+        ("sustained", ""): minutes_picture(trials),
+        ("timeline", ""): timeline_picture(results, trials),
+        ("energy", ""): energy_picture(trials),
+        ("power-over-time", ""): power_over_time_picture(results, trials, profiles),
     }
     for brief in missions:
-        shown["mission", brief.profile] = mission_picture(brief, summaries)
+        shown["mission", brief.profile] = mission_picture(brief, trials)
     return {place: picture for place, picture in shown.items() if picture is not None}
 
 
 def require_figures_folder(folder: Path) -> None:
-    """Refuse a folder before anything is drawn that figures could not be written to.
+    """Refuse a folder that figures could not be written to, before anything is drawn.
 
     Raises:
-        UsageError: it is a file, or the folder that it is in is not there.
+        UsageError: it is a file, or its parent folder does not exist.
         StoredResultError: it may not be written.
     """
     if folder.exists() and not folder.is_dir():
@@ -87,12 +89,12 @@ def require_figures_folder(folder: Path) -> None:
 
 
 def figures_of(judged: Judged) -> dict[str, Figure]:
-    """Every figure of a report by its file's name without ending, such as `latency`; none that is missing.
+    """Figures of a report by the names of their files without ending, such as `latency`.
 
-    Those of a profile end in its name: `mission-disco-arctic`.
+    The names of a profile's figures end in its name: `mission-disco-arctic`.
     """
-    missions = brief_missions(judged.results, judged.summaries, judged.profiles)
-    shown = pictures(judged.results, judged.summaries, judged.verdicts, judged.profiles, missions)
+    missions = brief_missions(judged.results, judged.trials, judged.profiles)
+    shown = pictures(judged.results, judged.trials, judged.verdicts, judged.profiles, missions)
     slugs = profile_slugs([profile for _, profile in shown if profile])
     return {
         f"{name}-{slugs[profile]}" if profile else name: picture.figure
@@ -102,32 +104,31 @@ def figures_of(judged: Judged) -> dict[str, Figure]:
 
 
 def write_figures(judged: Judged, folder: Path) -> list[Path]:
-    """Write each figure in FIGURE_FORMS to `folder`, which is made, each file in one step; their paths.
+    """Write each figure in FIGURE_FORMS to `folder`, which is made, each file in one step.
+
+    Returns:
+        the paths of the files.
 
     Raises:
         UsageError, StoredResultError: as `require_figures_folder`, or a file cannot be written.
     """
     require_figures_folder(folder)
     written = []
-    for name, figure in figures_of(judged).items():
+    for name, fig in figures_of(judged).items():
         for form in FIGURE_FORMS:
             path = folder / f"{name}.{form}"
-            write_output(path, drawing.as_bytes(figure, form), "--figures")
+            write_output(path, drawing.as_bytes(fig, form), "--figures")
             written.append(path)
     return written
 
 
 def profile_slugs(names: list[str]) -> Mapping[str, str]:
-    """Part of a file's name for each profile: no two are alike, and none holds more than a-z, 0-9 and -."""
+    """Unique part of a file's name for each profile, of a-z, 0-9 and - alone."""
     slugs: dict[str, str] = {}
     for name in names:
         if name in slugs:
             continue
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_LONGEST_NAME].strip("-") or "profile"
-        number = 2
-        unique = slug
-        while unique in slugs.values():
-            unique = f"{slug}-{number}"
-            number += 1
-        slugs[name] = unique
+        candidates = itertools.chain([slug], (f"{slug}-{number}" for number in itertools.count(2)))
+        slugs[name] = next(unique for unique in candidates if unique not in slugs.values())
     return slugs

@@ -1,4 +1,4 @@
-"""Power over time: a panel a trial and scope, with steady passes and idle windows shaded."""
+"""Power over time: a panel per trial and scope, with steady passes and idle windows shaded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
+from edgebench.judge.core.power_trace import PowerTrace, RailTrace, power_traces
+from edgebench.judge.core.trial import Trial
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.report.tables import meter_text, scope_text
@@ -33,32 +33,32 @@ _MEAN: dict[str, Any] = {"color": drawing.INK, "linewidth": 1.2, "linestyle": (0
 _STATISTICS = {"power_peak_w": "peak", "power_mean_w": "mean"}
 
 
-def drawn_traces(results: StoredResults, summaries: Sequence[TrialSummary]) -> list[PowerTrace]:
-    """The traces of as many trials as one figure draws, in their order; some of every target."""
-    metered = words.grouped((each.target, each) for each in summaries if each.primary_rail is not None)
-    turns = itertools.zip_longest(*metered.values())
+def drawn_traces(results: StoredResults, trials: Sequence[Trial]) -> list[PowerTrace]:
+    """Traces of as many trials as one figure draws, in their order; some of every target."""
+    by_target = words.grouped((trial.target, trial) for trial in trials if trial.rails)
+    turns = itertools.zip_longest(*by_target.values())
     traces: dict[str, list[PowerTrace]] = {}
-    for summary in (trial for turn in turns for trial in turn if trial is not None):
+    for trial in (trial for turn in turns for trial in turn if trial is not None):
         if sum(map(len, traces.values())) >= drawing.MAX_PANELS:
             break
-        traces[summary.key] = power_traces(results, summary)
-    in_order = [trace for summary in summaries for trace in traces.get(summary.key, ())]
+        traces[trial.key] = power_traces(results, trial)
+    in_order = [trace for trial in trials for trace in traces.get(trial.key, ())]
     return in_order[: drawing.MAX_PANELS]
 
 
 def power_limits(profiles: Sequence[Profile]) -> dict[str, float]:
     """Limits of the profiles for power in W, by profile and statistic: `disco-realtime, peak over 1 s`."""
     return {
-        f"{words.plain(profile.name, 40)}, {_STATISTICS[asked.quantity]}"
-        + ("" if asked.averaging_s is None else f" over {asked.averaging_s:g} s"): asked.limit * asked.scale
+        f"{words.plain(profile.name, 40)}, {_STATISTICS[requirement.quantity]}"
+        + (f" over {requirement.averaging_s:g} s" if requirement.averaging_s else ""): requirement.base_limit
         for profile in profiles
-        for asked in profile.requirements
-        if asked.quantity in _STATISTICS and isinstance(asked.limit, float)
+        for requirement in profile.requirements
+        if requirement.quantity in _STATISTICS
     }
 
 
 def _highest_w(traces: Sequence[PowerTrace]) -> list[float]:
-    """The highest sample, where it is above zero: limits are near it or not."""
+    """Highest sample, where it is above zero."""
     highest_w = max((float(np.nanmax(rail.watts)) for trace in traces for rail in trace.rails), default=0.0)
     return [highest_w] if highest_w > 0 else []
 
@@ -70,24 +70,24 @@ def power_over_time(
     *,
     ax: panels.Place = None,
 ) -> list[Axes]:
-    """Power in W over the seconds of a session, a panel a trace; panels of one scope have one scale.
+    """Draw power in W over the seconds of a session, a panel per trace; panels of one scope have one scale.
 
     Args:
-        traces: at most `drawing.MAX_PANELS`.
-        names: what the trials are called, by key.
-        limits: in words -> in W, drawn as lines in all panels; none that is far off.
-        ax: where to draw, a panel a trace.
+        traces: at most `drawing.MAX_PANELS` traces.
+        names: names of the trials by key.
+        limits: limits in W by name, drawn as lines in all panels; those that are far off are left out.
+        ax: place of the plot, a panel per trace.
     """
     lines = panels.near_limits(limits or {}, _highest_w(traces))
     rails = list(dict.fromkeys(meter_text(rail.rail) for trace in traces for rail in trace.rails[:MAX_RAILS]))
-    colours = {name: drawing.PALETTE[at % len(drawing.PALETTE)] for at, name in enumerate(rails)}
+    colours = {name: drawing.PALETTE[place % len(drawing.PALETTE)] for place, name in enumerate(rails)}
 
     def draw(axes: Axes, trace: PowerTrace) -> None:
         _shade(axes, trace)
         for rail in trace.rails[:MAX_RAILS]:
             _draw(axes, rail, trace, colours[meter_text(rail.rail)])
         alike = [
-            rail.watts for each in traces if each.scope == trace.scope for rail in each.rails[:MAX_RAILS]
+            rail.watts for other in traces if other.scope == trace.scope for rail in other.rails[:MAX_RAILS]
         ]
         label = f"{drawing.label(words.power_of(trace.scope))}, W"
         drawing.scale_axis(axes, "y", [0.0, *(float(np.nanmax(watts)) for watts in alike), *lines], label)
@@ -114,7 +114,7 @@ def power_over_time(
 
 
 def _shade(axes: Axes, trace: PowerTrace) -> None:
-    """Passes and idle windows from the bottom to the top of a panel."""
+    """Shade passes and idle windows from the bottom to the top of a panel."""
     ends_s = [trace.steady_s, trace.idle_s, *(rail.t_s[[0, -1]].reshape(1, 2) for rail in trace.rails)]
     first_s = min(float(spans_s.min()) for spans_s in ends_s if spans_s.size)
     last_s = max(float(spans_s.max()) for spans_s in ends_s if spans_s.size)
@@ -129,7 +129,7 @@ def _shade(axes: Axes, trace: PowerTrace) -> None:
 
 
 def merged_spans(spans: NDArray[np.float64], least_gap: float) -> NDArray[np.float64]:
-    """Spans [n, 2] in order, those with less than `least_gap` between them as one."""
+    """Merge spans, float64 [n, 2] in order, with less than `least_gap` between them."""
     if len(spans) < 2:
         return spans
     gaps = np.flatnonzero(spans[1:, 0] - spans[:-1, 1] >= least_gap)
@@ -138,20 +138,20 @@ def merged_spans(spans: NDArray[np.float64], least_gap: float) -> NDArray[np.flo
 
 
 def _draw(axes: Axes, rail: RailTrace, trace: PowerTrace, colour: str) -> None:
-    """A rail's line, a dot for a lone sample, and its mean within the steady passes."""
+    """Draw a rail's line, a dot for a lone sample, and its mean within the steady passes."""
     t_s, watts = power_line(rail.t_s, rail.watts, _COLUMNS)
     [line] = axes.plot(t_s, watts, color=colour, linewidth=0.9)
     drawing.mark(line, "power", rail_words(rail))
     broken = np.concatenate(([True], np.isnan(watts), [True]))
-    alone = broken[:-2] & broken[2:] & ~broken[1:-1]
-    axes.plot(t_s[alone], watts[alone], color=colour, linestyle="", marker=".", markersize=3)
+    lone = broken[:-2] & broken[2:] & ~broken[1:-1]
+    axes.plot(t_s[lone], watts[lone], color=colour, linestyle="", marker=".", markersize=3)
     if rail.mean_w is not None and len(trace.steady_s):
         [mean] = axes.plot([trace.steady_s[0, 0], trace.steady_s[-1, 1]], [rail.mean_w] * 2, **_MEAN)
         drawing.mark(mean, "mean", f"mean {words.number(rail.mean_w)} W within the steady passes")
 
 
 def rail_words(rail: RailTrace) -> str:
-    """One rail of a trace: its meter, its mean, and its lowest and highest sample."""
+    """Meter, mean, lowest and highest sample of a rail in words."""
     mean = "no mean" if rail.mean_w is None else f"mean {words.number(rail.mean_w)} W"
     low, high = words.number(float(np.nanmin(rail.watts))), words.number(float(np.nanmax(rail.watts)))
     seconds = words.number(float(rail.t_s[-1] - rail.t_s[0]))
@@ -162,16 +162,16 @@ def rail_words(rail: RailTrace) -> str:
 
 
 def power_over_time_picture(
-    results: StoredResults, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
+    results: StoredResults, trials: Sequence[Trial], profiles: Sequence[Profile]
 ) -> panels.Picture | None:
-    """Power over the time of one session a trial; None without a meter."""
-    metered = [summary for summary in summaries if summary.power]
+    """Power over the time of one session per trial; None without a meter."""
+    metered = [trial for trial in trials if trial.rails]
     if not metered:
         return None
-    traces = drawn_traces(results, summaries)
+    traces = drawn_traces(results, trials)
     if not traces:
         return panels.Picture("There is no figure of power over time: no meter gave a sample.")
-    limits, names = power_limits(profiles), tables.trial_names(summaries)
+    limits, names = power_limits(profiles), tables.trial_names(trials)
     undrawn = len(metered) - len({trace.trial for trace in traces})
     is_full = len(traces) >= drawing.MAX_PANELS
     hidden = sum(max(0, len(trace.rails) - MAX_RAILS) for trace in traces)
@@ -182,7 +182,7 @@ def power_over_time_picture(
         "steady passes and idle windows shaded. Panels of one scope have one scale. Where samples are closer "
         "than pixels the line spans the lowest to the highest; where it is broken the meter gave no reading.",
         "With --period the pauses are part of the steady time."
-        if any(summary.paced for summary in metered)
+        if any(trial.period_s for trial in metered)
         else "",
         panels.limits_note(limits, _highest_w(traces), "W"),
         panels.not_drawn(

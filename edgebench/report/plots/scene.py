@@ -1,4 +1,4 @@
-"""The scene with what a variant saw in it: one translucent cell a patch."""
+"""The scene with the classes that a variant predicted: one translucent cell per patch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from edgebench.errors import EdgeBenchError, StoredResultError
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.trial import Trial
 from edgebench.records.stored import SceneRecord
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing
@@ -48,17 +48,17 @@ def scene(
     *,
     ax: Axes | FigureBase | None = None,
 ) -> Axes:
-    """The scene, each patch tinted by its predicted class; patches whose label says otherwise are crossed.
+    """Draw the scene, each patch tinted by its predicted class; patches with another label are crossed.
 
     Args:
         scene_jpg: JPEG of the part of the scene that is cut into patches.
         record: the scene; its labels are compared by name where all are classes of the model.
-        predictions: one class index a patch, row by row; -1 where it is missing.
-        class_names: what the indices mean.
-        ax: where to draw, see `plots.panels.Place`.
+        predictions: one class index per patch, row by row; -1 where it is missing.
+        class_names: names of the classes.
+        ax: place of the plot, see `plots.panels.Place`.
 
     Raises:
-        StoredResultError: the picture cannot be read, or the predictions are not one a patch.
+        StoredResultError: the picture cannot be read, or the predictions are not one per patch.
     """
     patches = record.rows * record.columns
     if len(predictions) != patches:
@@ -87,7 +87,7 @@ def scene(
             drawing.mark(crosses, "disagreements")
 
     counts = np.bincount(seen[(seen >= 0) & (seen < len(class_names))].ravel(), minlength=len(class_names))
-    # Few classes are all shown, none of them is a finding too; of many those that occur most.
+    # Few classes are all shown, since their absence matters too; of many those that occur most.
     shown = np.argsort(-counts, kind="stable")[:_MOST_CLASSES]
     shown = np.sort(shown[counts[shown] > 0] if len(class_names) > _MOST_CLASSES else shown)
     handles: list[Artist] = [
@@ -105,9 +105,7 @@ def scene(
         handles.append(Line2D([], [], marker="x", color="black", linestyle="", label=differ))
     extent = (0.0, float(record.columns), float(record.rows), 0.0)
     height = max(2.5, min(12.0, 5.9 * record.rows / record.columns))
-    [axes] = draw_panels(
-        ax, [("", extent)], draw, "", "predicted patches", handles=handles, height=height
-    )  # fmt: skip
+    [axes] = draw_panels(ax, [("", extent)], draw, "", "predicted patches", handles=handles, height=height)
     return axes
 
 
@@ -142,14 +140,14 @@ def _decode(scene_jpg: bytes) -> NDArray[np.uint8]:
         ) from error
 
 
-# Which class each trial predicted for each patch of its scene, and the picture that a page shows.
+# Predicted classes of the patches by trial, and the picture that a page shows.
 
 
 def scene_predictions(results: StoredResults) -> dict[str, list[int]]:
-    """Class of each patch by a trial's key, row by row: the first set that is whole.
+    """Class of each patch by a trial's key, row by row: the first complete set.
 
-    Sets are those of a finished session's workers, session after session. A trial without a whole one is left
-    out.
+    Sets are those of a finished session's workers, session after session. A trial without a complete one is
+    left out.
     """
     experiment = results.experiment
     patches = {trial.key: experiment.scene_of(trial).patches for trial in experiment.trials}
@@ -169,10 +167,10 @@ def scene_predictions(results: StoredResults) -> dict[str, list[int]]:
     return predictions
 
 
-def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> Picture:
-    """The scene with the classes that one trial predicted: the most accurate, the fastest of equals."""
+def scene_picture(results: StoredResults, trials: Sequence[Trial]) -> Picture:
+    """Scene with the classes that one trial predicted: the most accurate, the fastest of equals."""
     record = results.experiment.scene
-    if not summaries:
+    if not trials:
         return _absent("the result holds no trial")
     if record.kind == "samples":
         return _absent("the models were timed with other inputs")
@@ -182,8 +180,8 @@ def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> 
         for trial in results.experiment.trials
         if trial.scene is None and trial.class_names
     }
-    seen = {key: found for key, found in scene_predictions(results).items() if key in class_names}
-    able = [summary for summary in summaries if summary.key in seen]
+    seen = {key: classes for key, classes in scene_predictions(results).items() if key in class_names}
+    able = [trial for trial in trials if trial.key in seen]
     if not able:
         return _absent("no trial predicted all of its patches")
     best = max(able, key=_accuracy_then_speed)
@@ -201,7 +199,7 @@ def scene_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> 
             partial(scene, photograph, record, predictions, names),
             f"The scene with the predicted class of each of {patches} patches: {counts}",
             f"{words.plain(record.name, 80)}, {record.height} x {record.width} pixels, {record.rows} x "
-            f"{record.columns} patches, tinted by what {tables.trial_names(summaries)[best.key]} predicted: "
+            f"{record.columns} patches, tinted by what {tables.trial_names(trials)[best.key]} predicted: "
             f"{counts}.",
             "The scene has no labels in these classes."
             if wrong is None
@@ -216,7 +214,8 @@ def _absent(why: str) -> Picture:
     return Picture(f"There is no picture of the scene: {why}.")
 
 
-def _accuracy_then_speed(summary: TrialSummary) -> tuple[float, float]:
-    figure = summary.accuracy or summary.scene_accuracy
-    rate = figure.k / figure.n if figure and figure.n else -1.0
-    return rate, -summary.latency.median if summary.latency else float("-inf")
+def _accuracy_then_speed(trial: Trial) -> tuple[float, float]:
+    shares = (trial.estimate(name).value for name in ("accuracy", "scene_accuracy"))
+    share = next((share for share in shares if share is not None), -1.0)
+    latency_s = trial.latency.value if trial.latency else None
+    return share, float("-inf") if latency_s is None else -latency_s

@@ -1,4 +1,4 @@
-"""Sessions and passes in time order: how a trial's latency scatters, and whether heat raises it."""
+"""Sessions and passes in time order: scatter of a trial's latency, and its rise with heat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.trial import Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.stats.intervals import session_medians
@@ -22,26 +22,26 @@ from edgebench.stats.warnings import Flag
 MAX_TRIALS = 36
 """Trials in one figure; of more, some of every target."""
 IN_A_PANEL = 9
-"""Trials side by side in one panel; a target has as many panels as it takes."""
+"""Trials next to each other in one panel; a target has as many panels as it takes."""
 MOST_POINTS = 4_000
-"""Passes in one figure; of a session with more than its share the lowest and the highest of each part."""
+"""Passes in one figure; of a longer session the lowest and the highest of each part."""
 
 LEAST_FOR_P90 = 10
 
 _HOT = {Flag.THERMAL_SUSPECTED, Flag.THERMAL_SHORT, Flag.THROTTLED, Flag.CLOCK_DROP}
 _FILLED = 0.86  # share of a trial's place that its sessions take
 _DOTS = 12  # passes up to which each is a dot
-_BEYOND = 3.0  # times the highest p90's distance from the median: what is above it is drawn at the edge
+_BEYOND = 3.0  # times the highest p90's distance from the median: passes above it are drawn at the edge
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SessionStrip:
-    """A session's passes as shares of its trial's median, and where they are.
+    """Passes of a session as per cent of its trial's median, with their places.
 
     Attributes:
-        start, end: of its part of the level axis.
+        start, end: part of the level axis.
         x, y: float64 [N], the passes that are drawn, in time order.
         lowest, median, p90: of all its passes; p90 is NaN below LEAST_FOR_P90 of them.
     """
@@ -55,46 +55,45 @@ class SessionStrip:
     p90: float
 
 
-def _able(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials that have passes; a median of zero has no shares."""
+def _able(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials that have passes; a median of zero has no shares."""
     return [
-        summary
-        for summary in words.alike_timed(summaries)
-        if any(map(len, summary.latency_values)) and summary.latency and summary.latency.median > 0
+        trial
+        for trial in words.alike_timed(trials)
+        if any(map(len, trial.latency_values)) and panels.value_of(trial.latency) > 0
     ]
 
 
-def drawn_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials that are drawn, in their order: of many some of every target.
+def drawn_trials(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials that are drawn, in their order: of many some of every target.
 
     They have passes, and a median above zero.
     """
-    able = _able(summaries)
-    ranks = {each.key: rank for _, group in panels.by_target(able) for rank, each in enumerate(group)}
-    chosen = sorted(
-        (rank, place) for place, each in enumerate(able) if (rank := ranks.get(each.key)) is not None
-    )
-    return [able[place] for place in sorted(place for _, place in chosen[:MAX_TRIALS])]
+    able = _able(trials)
+    ranks = {trial.key: rank for _, group in panels.by_target(able) for rank, trial in enumerate(group)}
+    candidates = [trial for trial in able if trial.key in ranks]
+    first = {trial.key for trial in sorted(candidates, key=lambda trial: ranks[trial.key])[:MAX_TRIALS]}
+    return [trial for trial in candidates if trial.key in first]
 
 
-def sessions(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> list[Axes]:
-    """Every session's passes in time order, as a share of the trial's median; with minimum, median and p90.
+def sessions(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
+    """Draw every session's passes in time order in % of the trial's median, with minimum, median and p90.
 
     Args:
-        summaries: trials; those without passes are left out (published figures have none).
-        ax: where to draw: a panel for IN_A_PANEL trials of a target.
+        trials: trials; those without passes are left out (published ones have none).
+        ax: place of the plot, a panel for IN_A_PANEL trials of a target.
     """
-    shown = drawn_trials(summaries)
-    share = _share(shown)
-    strips = {summary.key: _strips(summary, share) for summary in shown}
-    low, high = _ends([strip for of_trial in strips.values() for strip in of_trial])
+    shown = drawn_trials(trials)
+    limit = _points_per_session(shown)
+    strips = {trial.key: _strips(trial, limit) for trial in shown}
+    low, high = _ends([strip for trial_strips in strips.values() for strip in trial_strips])
     labels, names = words.labels(shown), tables.trial_names(shown)
 
-    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
+    def draw(axes: Axes, group: Sequence[Trial]) -> None:
         axes.axhline(100, color=drawing.QUIET, linewidth=0.8)
-        for place, summary in enumerate(group):
-            _draw_trial(axes, place, summary, names[summary.key], strips[summary.key], high)
-        panels.name_places(axes, [labels[summary.key] for summary in group], 22)
+        for place, trial in enumerate(group):
+            _draw_trial(axes, place, trial, names[trial.key], strips[trial.key], high)
+        panels.name_places(axes, [labels[trial.key] for trial in group], 22)
         axes.set(xlim=(-0.5, max(len(group), 3) - 0.5), ylim=(low, high))
         axes.set_xlabel("passes in time order, session after session")
         axes.set_ylabel(f"{words.latency_words(shown)},\n% of the trial's median")
@@ -110,49 +109,48 @@ def sessions(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> l
     )
 
 
-def _share(summaries: Sequence[TrialSummary]) -> int:
-    """Number of passes of a session that are drawn, at most."""
-    count = sum(1 for summary in summaries for session in summary.latency_values if len(session))
+def _points_per_session(trials: Sequence[Trial]) -> int:
+    """Most passes of a session that are drawn."""
+    count = sum(1 for trial in trials for session in trial.latency_values if len(session))
     return max(_DOTS, MOST_POINTS // max(1, count))
 
 
-def _strips(summary: TrialSummary, share: int) -> list[SessionStrip]:
-    """The sessions of a trial that have passes, from -0.5 to 0.5 around its place."""
-    assert summary.latency is not None
-    values = [np.asarray(session) / summary.latency.median * 100 for session in summary.latency_values]
-    values = [session for session in values if session.size]
-    width = _FILLED / len(values)
+def _strips(trial: Trial, limit: int) -> list[SessionStrip]:
+    """Sessions of a trial that have passes, from -0.5 to 0.5 around its place."""
+    median_s = panels.value_of(trial.latency)
+    sessions = [np.asarray(values) / median_s * 100 for values in trial.latency_values if len(values)]
+    width = _FILLED / len(sessions)
     strips = []
-    for number, session in enumerate(values):
+    for number, session in enumerate(sessions):
         start = (number + 0.06) * width - _FILLED / 2
         end = start + 0.88 * width
-        at = thinned(session, share)
-        x = start + (at + 0.5) / session.size * (end - start)
+        drawn = thinned(session, limit)
+        x = start + (drawn + 0.5) / session.size * (end - start)
         strips.append(
             SessionStrip(
-                start, end, x, session[at], float(session.min()), float(np.median(session)),
+                start, end, x, session[drawn], float(session.min()), float(np.median(session)),
                 float(np.percentile(session, 90)) if session.size >= LEAST_FOR_P90 else math.nan,
             )
         )  # fmt: skip
     return strips
 
 
-def thinned(values: Floats, most: int) -> NDArray[np.int64]:
-    """Indices, in order, of at most `most` values: of each of equal parts the lowest and the highest.
+def thinned(values: Floats, limit: int) -> NDArray[np.int64]:
+    """Indices, in order, of at most `limit` values: of equal parts the lowest and the highest.
 
     Args:
         values: float64 [N].
-        most: 2 or more.
+        limit: 2 or more.
     """
-    if values.size <= most:
+    if values.size <= limit:
         return np.arange(values.size)
-    parts = np.array_split(np.arange(values.size), most // 2)
+    parts = np.array_split(np.arange(values.size), limit // 2)
     ends = [part[[values[part].argmin(), values[part].argmax()]] for part in parts]
     return np.unique(np.concatenate(ends))
 
 
 def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
-    """The ends of the upright axis, in percent: around all passes but those that are far above every p90."""
+    """Ends of the upright axis, in per cent: around all passes but those that are far above every p90."""
     if not strips:
         return 0.0, 100.0
     lowest, highest = min(strip.lowest for strip in strips), max(float(strip.y.max()) for strip in strips)
@@ -170,15 +168,15 @@ _POINT: dict[str, Any] = {
 
 
 def _draw_trial(
-    axes: Axes, place: int, summary: TrialSummary, name: str, strips: Sequence[SessionStrip], high: float
+    axes: Axes, place: int, trial: Trial, name: str, strips: Sequence[SessionStrip], high: float
 ) -> None:
     gap = np.array([np.nan])
     x = np.concatenate([part for strip in strips for part in (place + strip.x, gap)])
     y = np.concatenate([part for strip in strips for part in (strip.y, gap)])
-    colour = drawing.VERMILION if is_hot(summary) else drawing.SKY
-    dots = max(map(len, summary.latency_values)) <= _DOTS
+    colour = drawing.VERMILION if is_hot(trial) else drawing.SKY
+    dots = max(map(len, trial.latency_values)) <= _DOTS
     [line] = axes.plot(x, y, color=colour, linewidth=0.8, marker="." if dots else "", markersize=4, zorder=2)
-    drawing.mark(line, "trial", f"{name}: {_medians(summary)}")
+    drawing.mark(line, "trial", f"{name}: {_medians(trial)}")
     starts, ends = (place + np.array([getattr(strip, end) for strip in strips]) for end in ("start", "end"))
     axes.hlines([strip.median for strip in strips], starts, ends, color=drawing.INK, linewidth=1.5, zorder=3)
     for marker, values in (("^", [strip.lowest for strip in strips]), ("v", [strip.p90 for strip in strips])):
@@ -191,12 +189,12 @@ def _draw_trial(
         )  # fmt: skip
 
 
-def is_hot(summary: TrialSummary) -> bool:
+def is_hot(trial: Trial) -> bool:
     """Return True if a caution says that heat or a lower clock slowed the trial."""
-    return any(caution.flag in _HOT for caution in summary.cautions)
+    return any(caution.flag in _HOT for caution in trial.cautions)
 
 
-def _legend(shown: Sequence[TrialSummary]) -> list[Line2D]:
+def _legend(shown: Sequence[Trial]) -> list[Line2D]:
     lines: dict[str, dict[str, Any]] = {
         "passes": {"color": drawing.SKY, "linewidth": 1.2},
         "passes,\nthrottling suspected": {"color": drawing.VERMILION, "linewidth": 1.2},
@@ -208,18 +206,19 @@ def _legend(shown: Sequence[TrialSummary]) -> list[Line2D]:
     return [Line2D([], [], label=label, **style) for label, style in lines.items() if label not in absent]
 
 
-def sessions_picture(summaries: Sequence[TrialSummary]) -> panels.Picture:
+def sessions_picture(trials: Sequence[Trial]) -> panels.Picture:
     """Sessions and passes in time order."""
-    shown = drawn_trials(summaries)
+    shown = drawn_trials(trials)
     if not shown:
         return panels.Picture("There is no figure of sessions and passes: no trial has passes.")
-    names, quantity, able = tables.trial_names(shown), words.latency_words(shown), len(_able(summaries))
-    hot = words.listed([names[summary.key] for summary in shown if is_hot(summary)])
-    is_thinned = any(len(session) > _share(shown) for each in shown for session in each.latency_values)
+    names, subject, able = tables.trial_names(shown), words.latency_words(shown), len(_able(trials))
+    hot = words.listed([names[trial.key] for trial in shown if is_hot(trial)])
+    limit = _points_per_session(shown)
+    is_thinned = any(len(session) > limit for trial in shown for session in trial.latency_values)
     return panels.picture(
-        partial(sessions, summaries),
-        f"Lowest and highest median {quantity} of the sessions",
-        f"Every session's steady passes in time order, {quantity} as a share of the trial's median, "
+        partial(sessions, trials),
+        f"Lowest and highest median {subject} of the sessions",
+        f"Every session's steady passes in time order, {subject} as a share of the trial's median, "
         f"with each session's minimum and median, and its p90 from {LEAST_FOR_P90} passes. A strip that "
         "rises became slower while it ran; triangles at the upper edge mark passes above the axis.",
         f"Throttling is suspected of {hot}." if hot else "",
@@ -228,72 +227,69 @@ def sessions_picture(summaries: Sequence[TrialSummary]) -> panels.Picture:
     )
 
 
-def _medians(summary: TrialSummary) -> str:
-    medians_s = session_medians(summary.latency_values)
+def _medians(trial: Trial) -> str:
+    medians_s = session_medians(trial.latency_values)
     if len(medians_s) == 1:
         return f"{words.number(medians_s[0])} s in one session"
-    least, most = words.number(min(medians_s)), words.number(max(medians_s))
-    return f"{least} to {most} s in {words.counted(len(medians_s), 'session')}"
+    least, greatest = words.number(min(medians_s)), words.number(max(medians_s))
+    return f"{least} to {greatest} s in {words.counted(len(medians_s), 'session')}"
 
 
-# Sustained sessions: a median a minute, a line a trial.
+# Sustained sessions: a median per minute, a line per trial.
 
 
 _LINES = ("-", "--", "-.", ":")
 
 
-def sustained(summaries: Sequence[TrialSummary], *, ax: panels.Place = None) -> list[Axes]:
-    """The median latency of each minute, a line a trial; means over the sessions of each session's median.
+def sustained(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
+    """Draw the median latency of each minute, a line per trial; means over the sessions' medians.
 
     Args:
-        summaries: trials; those that were not sustained are left out.
-        ax: where to draw, a panel a target.
+        trials: trials; those that were not sustained are left out.
+        ax: place of the plot, a panel per target.
     """
-    shown = {
-        summary.key: summary.sustained.minutes
-        for summary in summaries
-        if summary.sustained is not None and summary.sustained.minutes
-    }
-    trials = [summary for summary in summaries if summary.key in shown]
-    labels, names = words.labels(trials), tables.trial_names(trials)
-    timed = words.latency_words(trials)
-    all_medians_s = [minute.median_s for minutes in shown.values() for minute in minutes]
+    minutes = {trial.key: trial.sustained.minutes for trial in trials if trial.sustained}
+    shown = [trial for trial in trials if minutes.get(trial.key)]
+    labels, names, subject = words.labels(shown), tables.trial_names(shown), words.latency_words(shown)
+    all_medians_s = [minute.median_s for trial in shown for minute in minutes[trial.key]]
     order = list(dict.fromkeys(labels.values()))
 
-    def draw(axes: Axes, group: Sequence[TrialSummary]) -> None:
-        for summary in group:
-            minutes, number = shown[summary.key], order.index(labels[summary.key])
-            medians_s = [minute.median_s for minute in minutes]
+    def draw(axes: Axes, group: Sequence[Trial]) -> None:
+        for trial in group:
+            number = order.index(labels[trial.key])
+            medians_s = [minute.median_s for minute in minutes[trial.key]]
             [line] = axes.plot(
-                [minute.minute + 0.5 for minute in minutes],  # a dot is in the middle of its minute
+                [
+                    minute.minute + 0.5 for minute in minutes[trial.key]
+                ],  # a dot is in the middle of its minute
                 medians_s,
                 color=drawing.PALETTE[number % len(drawing.PALETTE)],
                 linestyle=_LINES[number // len(drawing.PALETTE) % len(_LINES)],
                 marker=drawing.MARKERS[number % len(drawing.MARKERS)],
                 markersize=3.5,
                 linewidth=1.2,
-                label=drawing.label(labels[summary.key]),
+                label=drawing.label(labels[trial.key]),
             )
             first, last = words.number(medians_s[0]), words.number(medians_s[-1])
-            seen = f"{timed} {first} s in the first minute, {last} s in the last"
-            drawing.mark(line, "trial", f"{names[summary.key]}: {seen}")
-        drawing.scale_axis(axes, "y", all_medians_s, f"{timed},\nmedian of the minute, s")
+            text = f"{names[trial.key]}: {subject} {first} s in the first minute, {last} s in the last"
+            drawing.mark(line, "trial", text)
+        drawing.scale_axis(axes, "y", all_medians_s, f"{subject},\nmedian of the minute, s")
         axes.set_xlabel("time in the session, minutes")
 
     return panels.draw_panels(
-        ax, panels.by_target(trials), draw, "no trial ran for minutes (--sustained)", "trial"
+        ax, panels.by_target(shown), draw, "no trial ran for minutes (--sustained)", "trial"
     )
 
 
-def minutes_picture(summaries: Sequence[TrialSummary]) -> panels.Picture | None:
-    """A median a minute of the sustained sessions; None without any."""
-    shown = [summary for summary in summaries if summary.sustained is not None]
+def minutes_picture(trials: Sequence[Trial]) -> panels.Picture | None:
+    """Median latency of each minute of the sustained sessions; None without any."""
+    shown = [trial for trial in trials if trial.sustained is not None]
     if not shown:
         return None
-    timed = words.latency_words(shown)
+    subject = f"Median {words.latency_words(shown)} of each minute"
     return panels.picture(
         partial(sustained, shown),
-        f"Median {timed} of each minute",
-        f"Median {timed} of each minute, by trial; means over the sessions of each session's median.",
-        panels=len({summary.target for summary in shown}),
+        subject,
+        f"{subject}, by trial; means over the sessions of each session's median.",
+        panels=len({trial.target for trial in shown}),
     )

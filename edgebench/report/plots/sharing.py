@@ -1,4 +1,4 @@
-"""The passes of workers that share a device, in time."""
+"""Passes of workers that share a device, in time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.trial import Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.report.sharing import shared_trials, worker_name
@@ -27,64 +27,59 @@ class Timeline:
     """A session of a trial.
 
     Attributes:
-        session: its number.
-        common_s: how long all workers ran; the time 0 is when that begins.
+        common_s: time during which all workers ran, from 0.
         spans_s: by worker float64 [N, 2], start and end of its passes.
-        steady: by worker bool [N], which of them are within that time.
-        names: of the workers.
+        steady: by worker bool [N], the passes within the common time.
+        names: names of the workers.
     """
 
-    session: int
     common_s: float
     spans_s: Sequence[NDArray[np.float64]]
     steady: Sequence[NDArray[np.bool_]]
     names: Sequence[str]
 
 
-def timelines(results: StoredResults, summaries: Sequence[TrialSummary]) -> dict[str, Timeline]:
+def timelines(results: StoredResults, trials: Sequence[Trial]) -> dict[str, Timeline]:
     """First session that ended well of each trial with several workers, by its key."""
-    labels = words.labels(summaries)
-    found = {}
-    for summary in shared_trials(summaries):
-        record = next((each for each in results.session_records(summary.key) if each.status == "ok"), None)
+    labels = words.labels(trials)
+    by_trial = {}
+    for trial in shared_trials(trials):
+        finished = (record for record in results.session_records(trial.key) if record.status == "ok")
+        record = next(finished, None)
         common_ns = record and record.windows_ns.get("steady")
         if record is None or not common_ns:
             continue
-        rows = results.rows("passes", _COLUMNS, [summary.key]).ordered("session", "start_ns")
-        begun = rows.equal("phase", "steady") | rows.equal("phase", "outside")
-        rows = rows.take(begun & (rows.whole("session") == record.n))
+        rows = results.rows("passes", _COLUMNS, [trial.key]).ordered("session", "start_ns")
+        is_drawn = rows.equal("phase", "steady") | rows.equal("phase", "outside")
+        rows = rows.take(is_drawn & (rows.whole("session") == record.n))
         spans_s = (np.stack([rows.whole("start_ns"), rows.whole("end_ns")], axis=1) - common_ns[0]) / 1e9
-        workers, number = summary.workers, rows.whole("worker")
-        own = [np.flatnonzero(number == each["worker"])[:MOST_PASSES] for each in workers]
-        steady = rows.equal("phase", "steady")
-        found[summary.key] = Timeline(
-            record.n,
+        steady, number = rows.equal("phase", "steady"), rows.whole("worker")
+        passes = [np.flatnonzero(number == worker.number)[:MOST_PASSES] for worker in trial.workers]
+        by_trial[trial.key] = Timeline(
             (common_ns[1] - common_ns[0]) / 1e9,
-            [spans_s[of] for of in own],
-            [steady[of] for of in own],
-            [f"{each['worker']}: {worker_name(each, labels)}" for each in workers],
+            [spans_s[places] for places in passes],
+            [steady[places] for places in passes],
+            [f"{worker.number}: {worker_name(worker, labels)}" for worker in trial.workers],
         )
-    return found
+    return by_trial
 
 
-def timeline(
-    results: StoredResults, summaries: Sequence[TrialSummary], *, ax: panels.Place = None
-) -> list[Axes]:
-    """Each worker's passes in one session, a row a worker; those partly outside the common time grey.
+def timeline(results: StoredResults, trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
+    """Draw each worker's passes in one session, a row per worker; grey where partly outside the common time.
 
     Args:
-        results: that hold the passes.
-        summaries: trials; those of one worker are left out.
-        ax: where to draw, a panel a trial.
+        results: result that holds the passes.
+        trials: trials; those of one worker are left out.
+        ax: place of the plot, a panel per trial.
     """
-    shown = timelines(results, summaries)
-    names = tables.trial_names(summaries)
-    groups = [(names[key], of_trial) for key, of_trial in shown.items()][: drawing.MAX_PANELS]
+    names = tables.trial_names(trials)
+    shown = timelines(results, trials).items()
+    groups = [(names[key], session) for key, session in shown][: drawing.MAX_PANELS]
     handles = [
         Line2D([], [], color=colour, linewidth=6, label=label)
         for colour, label in ((drawing.SKY, "steady"), (drawing.QUIET, "outside"))
     ]
-    heights = [1.0 + 0.3 * len(of_trial.names) for _, of_trial in groups]
+    heights = [1.0 + 0.3 * len(session.names) for _, session in groups]
     return panels.draw_panels(
         ax, groups, _draw, "no device was shared", "passes", handles=handles, height=heights or 2.0, columns=1
     )
@@ -92,12 +87,12 @@ def timeline(
 
 def _draw(axes: Axes, shown: Timeline) -> None:
     for row, (spans_s, steady, name) in enumerate(zip(shown.spans_s, shown.steady, shown.names, strict=True)):
-        for which, colour in ((steady, drawing.SKY), (~steady, drawing.QUIET)):
-            bars = [(start, end - start) for start, end in spans_s[which]]
+        for is_shown, colour in ((steady, drawing.SKY), (~steady, drawing.QUIET)):
+            bars = [(start, end - start) for start, end in spans_s[is_shown]]
             drawn = axes.broken_barh(
                 bars, (row - 0.35, 0.7), facecolors=colour, edgecolors="white", linewidth=0.4
             )
-            if which is steady:
+            if is_shown is steady:
                 counted = words.counted(int(steady.sum()), "pass", "passes")
                 drawing.mark(drawn, "trial", f"worker {name}: {counted} within the common time")
     for edge_s in (0.0, shown.common_s):
@@ -107,14 +102,14 @@ def _draw(axes: Axes, shown: Timeline) -> None:
     axes.set_ylabel("worker")
 
 
-def timeline_picture(results: StoredResults, summaries: Sequence[TrialSummary]) -> panels.Picture | None:
-    """The passes of each worker in time; None where no device was shared."""
-    shown = timelines(results, summaries)
+def timeline_picture(results: StoredResults, trials: Sequence[Trial]) -> panels.Picture | None:
+    """Passes of each worker in time; None where no device was shared."""
+    shown = timelines(results, trials)
     if not shown:
         return None
-    is_cut = any(len(spans_s) == MOST_PASSES for each in shown.values() for spans_s in each.spans_s)
+    is_cut = any(len(spans_s) == MOST_PASSES for session in shown.values() for spans_s in session.spans_s)
     return panels.picture(
-        partial(timeline, results, summaries),
+        partial(timeline, results, trials),
         "Passes of each worker in time",
         "Each worker's passes in the first session of a trial; dashed lines begin and end the time when all "
         "workers ran. Passes that are partly outside it are grey, and in no latency.",
