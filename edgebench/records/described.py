@@ -23,6 +23,7 @@ from typing import Any
 from pydantic import GetJsonSchemaHandler, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
+from pydantic_core.core_schema import any_schema
 
 _TEXT = re.compile(
     r"(?P<text>.*?)(?: Unit: (?P<unit>[^.]+)\.)?(?: Source: (?P<source>[^.]+(?:\.\w+[^.]*)*)\.)?", re.S
@@ -124,6 +125,14 @@ class Private:
     treatment: str
 
 
+class Unwritten:
+    """Marks an internal field whose type no document can carry: `Annotated[PowerCurve, Unwritten()]`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        """Schema that takes anything."""
+        return any_schema()
+
+
 class _WithTexts(GenerateJsonSchema):
     """JSON Schema in which each field has its text; `x-internal` marks those that no document has."""
 
@@ -163,14 +172,15 @@ def object_schema(type_: Any, more: Mapping[str, Texts] | None = None) -> dict[s
     Every field is required, as all are written, but for those of a TypedDict that is not total.
 
     Args:
-        type_: the class.
+        type_: the class, or its adapter.
         more: texts of fields that stand elsewhere, by class and field: those of metrics, in their catalogue.
 
     Raises:
         KeyError: a field has no text.
     """
     generator = type("WithTexts", (_WithTexts,), {"more": more or {}})
-    whole = TypeAdapter(type_).json_schema(schema_generator=generator)
+    adapter = type_ if isinstance(type_, TypeAdapter) else TypeAdapter(type_)
+    whole = adapter.json_schema(schema_generator=generator)
     return _resolved(whole, whole.get("$defs", {}))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from edgebench.judge.schedule import Schedule
 from edgebench.stats.interval import Count, tick_bounds
 
 if TYPE_CHECKING:  # commands about profiles do without numpy
+    from edgebench.records.described import Unwritten
     from edgebench.records.model import BuiltArtifact, State
     from edgebench.records.stored import TrialStatus
     from edgebench.stats.power_curve import PowerCurve
@@ -70,29 +71,33 @@ class Estimate:
     """Estimate with its 95 % interval.
 
     An exact number has low = high = value. A one-sided bound ("more than 5 W") has one end and no value.
-
-    Attributes:
-        sessions: one value per session, for tests and comparisons.
-        n: passes, images or samples behind it; a missing value with n > 0 is inconclusive, else unknown.
-        basis: origin.
-        reason: cause of a missing value or end.
-        objection: cause why it passes no limit however long one measures: scope, gaps, rate, short stamps.
-        strict: whether the one end of a bound is itself excluded, as in "above 5 W".
-        final: whether more sessions leave it as it is, as for accuracy and declared numbers.
-        notes: source, quote, overlap, slowest worker.
     """
 
     value: float | None = None
+    """Value in the metric's unit; null where it is missing, or where one end alone is known. Source: fit."""
     low: float | None = None
+    """Lower end of its interval; null without one. Source: fit."""
     high: float | None = None
+    """Upper end of its interval; null without one. Source: fit."""
     sessions: tuple[float, ...] = ()
+    """One value per session, for tests and comparisons; empty where sessions have none. Source: sessions."""
     n: int = 0
+    """Passes, images or samples behind it; a missing value with some is inconclusive, else unknown. Source:
+    sessions."""
     basis: Basis = ""
+    """Origin: empty for a measured estimate, the meter's scope for power and energy, else declared (maximum,
+    typical) or published. Source: fit."""
     reason: str = ""
+    """Cause of a missing value or end; empty without one. Source: fit."""
     objection: str = ""
+    """Cause why it passes no limit however long one measures: scope, gaps, rate, short stamps; else empty.
+    Source: fit."""
     strict: bool = False
+    """Internal: whether the one end of a bound is itself excluded, as in "above 5 W"."""
     final: bool = False
+    """Internal: whether more sessions leave it as it is, as for accuracy and declared numbers."""
     notes: tuple[str, ...] = ()
+    """Remarks: source, quote, overlap, slowest worker. Source: fit."""
 
     @classmethod
     def exact(cls, value: float, **fields: Any) -> Estimate:
@@ -141,84 +146,83 @@ MISSING = Estimate()
 
 @dataclass(frozen=True)
 class Rail:
-    """One channel of a meter in one trial: scope, sampling quality and one curve per session.
-
-    Attributes:
-        name: meter and channel, such as "ina:0 in"; the `rail` of estimate keys.
-        total: whether all other rails of its meter are part of it.
-        rate_hz: nominal rate.
-        effective_hz: samples per second within the steady window, of the session with the fewest.
-        longest_gap_s: longest time within a steady window without a sample.
-        averaging_ms: time that a reading is the mean over; None where unknown.
-        window_s: steady time of the session with the least.
-        samples: samples in the steady windows.
-        rejected: readings that could not be parsed or were out of range.
-        uncovered: sessions whose steady windows the samples do not cover, and why; else empty.
-        unknown_lag_s: greatest shift of its readings where the lag is unknown; None where it is known.
-        idle_drift_w: idle power after the last pass less that before the first.
-        pauses: largest share of pauses between passes in a session's mean.
-        reason: cause of missing numbers.
-        curves: samples of the steady time, one curve per session; none of a stored trial.
-    """
+    """One channel of a meter in one trial: scope, sampling quality and one curve per session."""
 
     name: str
+    """Meter and channel, such as "ina:0 in"; the `rail` of estimate keys. Source: session.json."""
     meter: str
+    """Meter as kind:address. Source: session.json."""
     channel: str
+    """Channel of the meter. Source: session.json."""
     scope: Scope
+    """Part that it sees: chip, module, board, usb or wall. Source: session.json."""
     total: bool = False
+    """Whether all other rails of its meter are part of it. Source: session.json."""
     rate_hz: float = 0.0
+    """Nominal rate. Unit: Hz. Source: session.json."""
     effective_hz: float | None = None
+    """Samples per second within the steady window, of the session with the fewest. Unit: Hz. Source:
+    probes.parquet."""
     longest_gap_s: float | None = None
+    """Longest time within a steady window without a sample. Unit: s. Source: probes.parquet."""
     averaging_ms: float | None = None
+    """Time that a reading is the mean over, of a counter the time between two readings; null where it is
+    unknown. Unit: ms. Source: session.json."""
     window_s: float | None = None
+    """Steady time of the session with the least. Unit: s. Source: passes.parquet."""
     samples: int = 0
+    """Samples in the steady windows. Source: probes.parquet."""
     rejected: int = 0
+    """Readings that could not be parsed or were out of range. Source: session.json."""
     uncovered: str = ""
+    """Sessions whose steady windows the samples do not cover, and why; else empty. Source: probes.parquet."""
     unknown_lag_s: float | None = None
+    """Greatest shift of its readings where the lag is unknown; null where it is known. Unit: s. Source:
+    session.json."""
     idle_drift_w: float | None = None
+    """Idle power after the last pass less that before the first. Unit: W. Source: probes.parquet."""
     pauses: float = 0.0
+    """Largest share of pauses between passes in a session's mean. Source: probes.parquet, passes.parquet."""
     reason: str = ""
-    curves: tuple[PowerCurve, ...] = field(default=(), repr=False, compare=False)
+    """Cause of missing numbers; else empty. Source: sessions."""
+    curves: Annotated[tuple[PowerCurve, ...], Unwritten()] = field(default=(), repr=False, compare=False)
+    """Internal: samples of the steady time, one curve per session; none of a stored trial."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One of several workers that shared a device. Its estimates have this number in their keys.
-
-    Attributes:
-        alone: key of the trial that measures its variant alone; empty without one.
-        cores: cores that it was pinned to; empty where it was not.
-        warnings: cautions on its passes, as sentences.
-    """
+    """One of several workers that shared a device. Its estimates have this number in their keys."""
 
     number: int
+    """Number of the worker, from 0. Source: session.json."""
     variant: str
+    """Variant that it loads. Source: plan."""
     alone: str
+    """Key of the trial that measures its variant alone; empty without one. Source: plan."""
     cores: tuple[int, ...]
+    """Cores that it was pinned to; empty where it was not. Source: session.json."""
     warnings: tuple[str, ...] = ()
+    """Cautions on its passes, as sentences. Source: sessions."""
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of a labelled set by class.
-
-    Attributes:
-        images: the set.
-        classes: names of the artifact's classes, in their order.
-        n: labelled images per class.
-        right: right ones per class.
-        counts: images as [label][predicted], of at most 200 classes; else empty.
-        commonest: label, prediction and images of the ten commonest confusions.
-        worker: number of the worker that predicted them; None of a lone one.
-    """
+    """Counts of a labelled set by class."""
 
     images: Literal["images", "scene"]
+    """Labelled set: the images, or the patches of the scene. Source: predictions.parquet."""
     classes: tuple[str, ...]
+    """Names of the artifact's classes, in their order. Source: the artifact."""
     n: tuple[int, ...]
+    """Labelled images per class. Source: predictions.parquet."""
     right: tuple[int, ...]
+    """Right ones per class. Source: predictions.parquet."""
     counts: tuple[tuple[int, ...], ...] = ()
+    """Images as [label][predicted], of at most 200 classes; else empty. Source: predictions.parquet."""
     commonest: tuple[tuple[int, int, int], ...] = ()
+    """Label, prediction and images of the ten commonest confusions. Source: predictions.parquet."""
     worker: int | None = None
+    """Number of the worker that predicted them; null for a lone one. Source: predictions.parquet."""
 
 
 class Minute(NamedTuple):
@@ -258,83 +262,103 @@ class Ended:
 
 @dataclass(frozen=True)
 class SceneOfTrial:
-    """Scene of a trial's passes.
-
-    Attributes:
-        text: scene, size and patches in words.
-        patches: patches of the scene, or samples.
-        covered: share of the scene's pixels in at least one patch; None for samples.
-        measured_patches: fewest patches that a steady pass covered; None without a pass.
-        untimed_stages: stages that the host does before the device is sent what it times.
-        image_bytes: bytes of one picture as RGB; None for samples.
-        update_bytes: bytes of the artifact that is sent to the device.
-        companions: files that are sent with it and whose sizes are not recorded.
-    """
+    """Scene of a trial's passes."""
 
     text: str = ""
+    """Scene, size and patches in words. Source: experiment.json."""
     patches: int = 0
+    """Patches of the scene, or samples. Source: experiment.json."""
     covered: float | None = None
+    """Share of the scene's pixels in at least one patch; null for samples. Source: experiment.json."""
     measured_patches: int | None = None
+    """Fewest patches that a steady pass covered; null without a pass. Source: sessions."""
     untimed_stages: tuple[str, ...] = ()
+    """Stages that the host does before the device is sent what it times. Source: session.json."""
     image_bytes: int | None = None
+    """Size of one picture as RGB; null for samples. Unit: byte. Source: experiment.json."""
     update_bytes: int | None = None
+    """Size of the artifact that is sent to the device. Unit: byte. Source: the artifact."""
     companions: tuple[str, ...] = ()
+    """Files that are sent with it and whose sizes are not recorded. Source: the artifact."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One planned trial: identity, status, estimates, and the conditions of the measurement.
-
-    Attributes:
-        settings: options and power mode that differ from the other targets of its sweep.
-        requested: whether the command named this variant.
-        reason: cause of a status that is not "done".
-        estimates: estimates at default statistics, those that represent the trial first.
-        values: values per pass, request or session behind them; none of a stored trial.
-        rails: rails of its meters; the first represents the board.
-        body: boards of its target with their sources.
-        confidence: confidence of its intervals: higher where their width ended the measuring.
-        ticks: by metric of time one tick of the device's clock, in the metric's unit.
-        disturbed: finished sessions that other programs disturbed, and finished sessions.
-        undisturbed: the trial of the other sessions; None where none or too few are left.
-        marks: "published", "emulated", "extrapolated", "on the CPU".
-        doubts: by "stamps", "machine", "power.maximum", "power.typical" or declared metric: cause of a doubt.
-    """
+    """One planned trial: identity, status, estimates, and the conditions of the measurement."""
 
     key: str
+    """Key of the trial. Source: experiment.json."""
     target: str
+    """Name of its target. Source: plan."""
     variant: str
+    """Model and precision, such as mobilenet_v1-0.25-int8. Source: plan."""
     depth_multiplier: float | None
+    """Width of the network; null for a model of one width. Source: plan."""
     precision: str
+    """Precision: fp32, fp16 or int8; mixed for a file of several. Source: plan."""
     batch: int
+    """Patches in one call of the runtime. Source: plan."""
     concurrency: int = 1
+    """Inferences that the device has in flight. Source: experiment.json."""
     state: State = "none"
+    """Treatment of the state between inferences: none, reset, kept, partly or resources. Source: the
+    artifact."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Options and power mode that differ from the other targets of its sweep. Source: experiment.json."""
     requested: bool = False
+    """Whether the command named this variant. Source: preparation."""
     status: TrialStatus = "done"
+    """Progress: done, partial, failed, unsupported or not_run. Source: sessions."""
     reason: str = ""
+    """Cause of a status that is not done; else empty. Source: sessions."""
     estimates: Mapping[EstimateKey, Estimate] = field(default_factory=dict)
-    values: Mapping[EstimateKey, Values] = field(default_factory=dict, repr=False)
+    """Internal: estimates at default statistics, those that represent the trial first."""
+    values: Annotated[Mapping[EstimateKey, Values], Unwritten()] = field(default_factory=dict, repr=False)
+    """Internal: values per pass, request or session behind them; none of a stored trial."""
     rails: tuple[Rail, ...] = ()
+    """Rails of its meters; the first represents the board. Source: sessions."""
     workers: tuple[Worker, ...] = ()
+    """Workers, where several shared the device; else empty. Source: sessions."""
     share: str = ""
+    """Sharing of the cores among several workers: naive or cores; empty for one. Source: plan."""
     confusions: tuple[Confusion, ...] = ()
+    """Counts by class of the labelled images, by worker, and of the scene. Source: predictions.parquet."""
     sustained: Any = None
+    """Latency over sessions that went on for a time; null without such. Source: sessions."""
     ended: Ended | None = None
-    cautions: tuple[Caution, ...] = ()
+    """Reason why no further session was measured; null where it is unknown. Source: sessions."""
+    cautions: Annotated[tuple[Caution, ...], Unwritten()] = ()
+    """Internal: documents have them as sentences."""
     failures: tuple[str, ...] = ()
+    """Sessions that failed, one sentence each. Source: sessions."""
     confidence: float = 0.95
+    """Confidence of its intervals: higher where their width ended the measuring. Source: experiment.json."""
     ticks: Mapping[str, float] = field(default_factory=dict)
+    """One tick of the device's clock by metric of time, in the metric's unit. Source: session.json."""
     period_s: float | None = None
+    """Time between the due times of two passes; null where they were not paced. Unit: s. Source:
+    experiment.json."""
     scene: SceneOfTrial = SceneOfTrial()
+    """Scene of its passes. Source: experiment.json."""
     built: BuiltArtifact | None = None
+    """File that was built on the board; null where none was. Source: session.json."""
     body: str = ""
+    """Boards of its target with their sources. Source: experiment.json."""
     marks: tuple[str, ...] = ()
+    """Marks on all its estimates: published, emulated, extrapolated, on the CPU. Source: fit."""
     assumed: tuple[str, ...] = ()
+    """Assumptions on the model's input. Source: the artifact."""
     doubts: Mapping[str, str] = field(default_factory=dict)
+    """Cause of a doubt by its subject: stamps, machine, power.maximum, power.typical or a declared metric.
+    Source: sessions."""
     disturbed: tuple[int, int] = (0, 0)
-    undisturbed: Trial | None = field(default=None, repr=False)
-    cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Finished sessions that other programs disturbed, and finished sessions. Source: sessions."""
+    undisturbed: Annotated[Trial | None, Unwritten()] = field(default=None, repr=False)
+    """Internal: the trial of the other sessions; None where none or too few are left."""
+    cache: Annotated[dict[Any, Any], Unwritten()] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Internal: results of `once`."""
 
     def once(self, question: Hashable, compute: Callable[[], T]) -> T:
         """Result of `compute`, kept for the next time that the question is asked."""
