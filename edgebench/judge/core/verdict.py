@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.core.metric import Metric
@@ -28,16 +28,19 @@ Limit = float | tuple[float, ...]
 StepKind = Literal["measure", "declare", "more sessions", "more images", "longer sessions", "resume", "relax"]
 
 
-class NextStep(NamedTuple):
+@dataclass(frozen=True)
+class NextStep:
     """One action that would settle or change a verdict."""
 
     kind: StepKind
+    """Kind: measure or declare what is missing, more or longer sessions, more images, resume the run, or relax
+    the limit. Source: fit."""
     arguments: tuple[str, ...] = ()
-    """Arguments of a command, such as ("--sessions", "9")."""
+    """Arguments of a command, such as ("--sessions", "9"); empty for a step without one. Source: fit."""
     limit: Limit | None = None
-    """Of relax: the nearest limit that the trial passes, in base units."""
+    """Nearest limit that the trial passes, for relax; null for other kinds. Source: fit."""
     reason: str = ""
-    """Amount or condition in words, such as "some 9 sessions"."""
+    """Amount or condition in words, such as "some 9 sessions". Source: fit."""
 
 
 @dataclass(frozen=True)
