@@ -1,6 +1,6 @@
-"""What every column of every frame holds: from the schemas where these describe them, else here, each once.
+"""Descriptions of every column of every frame: from the schemas where these have them, else here, once each.
 
-A name in angle brackets is a pattern: `<stage>_ms` for patchify_ms and the rest.
+A name in angle brackets is a pattern: `<metric>_low` for image_s_low and the rest.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from functools import cache
 
 import pandas as pd
 
-from edgebench.analysis.frames import CONTEXT, FIGURES, WORKER_KINDS
+from edgebench.analysis.frames import CONTEXT, BoardRow, ClassRow
+from edgebench.analysis.published import PublishedRow
 from edgebench.errors import UsageError
-from edgebench.judge.columns import trial_columns
 from edgebench.judge.comparison import Difference, MetricComparison
-from edgebench.judge.metrics import METRICS
+from edgebench.judge.core.document import VerdictEntry
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.table import EstimateRow
+from edgebench.judge.core.trial import Rail, Trial, Worker
 from edgebench.judge.mission import Mission
 from edgebench.judge.pairing import ComparedTrial, Unpaired
-from edgebench.judge.trial_summary import Accuracy, PowerFigure, Published, Sharing, Verdict, WorkerSummary
 from edgebench.records.described import Described, texts_of
 from edgebench.records.stored import SessionRecord, TrialRecord
 from edgebench.records.target import Target
@@ -37,9 +39,9 @@ _ENDS = {"_low": "Lower end of its 95 % interval over sessions.", "_high": "Uppe
 
 
 def columns(frame: str = "") -> pd.DataFrame:
-    """What every column holds: one row a column; frame, column, unit, meaning, source.
+    """Descriptions of columns, one row each: frame, column, unit, meaning, source.
 
-    A name in angle brackets is a pattern: `<stage>_ms` for patchify_ms, infer_ms and the rest.
+    A name in angle brackets is a pattern: `<metric>_low` for image_s_low and the rest.
 
     Args:
         frame: of that frame of `Results` alone, such as "passes" or "summaries"; all without it.
@@ -108,7 +110,7 @@ _NAMED = {
     ),
 }
 _CONTEXT = {
-    "status": Described("How the session ended: figures are made of those that are ok.", "session.json"),
+    "status": Described("How the session ended: estimates are made of those that are ok.", "session.json"),
     "scenes": Described("Scenes in it, by its patches: a warm-up may hold several.", "passes.parquet"),
     "emulated": Described("Whether it was emulated: its stamps are no device's time.", "session.json"),
 }
@@ -116,55 +118,52 @@ _SIDES = {"a": "the baseline's trial", "b": "the other result's trial"}
 
 
 def _of_mission() -> Columns:
-    described = {"trial": _TRIAL, **_NAMED}
-    described |= _from(Mission, "profile", "mark", "load", "overloaded", "cycles")
-    figures = {figure.name: figure for figure in MISSION_FIGURES}
-    for column, name in FIGURES.items():
-        figure = figures[name]
+    described = {"trial": _TRIAL, **_NAMED, **_from(Mission)}
+    for figure in MISSION_FIGURES:
         for end, meaning in {"": f"{figure.text}.", **_ENDS}.items():
-            described[f"{column}{end}"] = Described(meaning, "mission", figure.base_unit)
-    described["reasons"] = Described("Why figures are missing: a dict, by the column's name.", "mission")
+            described[f"{figure.name.replace('.', '_')}{end}"] = Described(
+                meaning, "mission", figure.base_unit
+            )
+    described["reasons"] = Described("Why numbers are missing: a dict, by the column's name.", "mission")
     return described
 
 
-def _of_workers() -> Columns:
-    texts = {**_NAMED, **texts_of(WorkerSummary), "share": texts_of(Sharing)["share"]}
-    of_accuracy = texts_of(Accuracy)
-    right = "Share of the labelled images that its own artifact gets right."
-    texts["accuracy"] = Described(right, "predictions.parquet")
-    for name in ("low", "high", "n"):
-        texts[f"accuracy_{name}"] = of_accuracy[name]
-    for name in WORKER_KINDS:
-        figure, _, end = name.rpartition("_")
-        if name not in texts:
-            texts[name] = Described(_ENDS[f"_{end}"], "passes.parquet", texts[figure].unit)
-    return {name: texts[name] for name in WORKER_KINDS}
+_ENDS_OF_METRICS = {
+    "<metric>_low": Described("Lower end of its 95 % interval; left out where all values are exact.", "fit"),
+    "<metric>_high": Described("Upper end of it.", "fit"),
+}
+_METRICS_OF_PART = {
+    "<metric>": Described("Estimate of a metric, which `summaries` describes, in its base unit.", "fit"),
+    **_ENDS_OF_METRICS,
+}
+_MARKS = {"marks": Described("Marks on all its estimates, such as `on the CPU`.", "fit")}
 
 
-_PUBLISHED = {
-    "target": "Name of the published target.", "device": "What it is.", "variant": "Its variant.",
-    "depth_multiplier": "Width of the network; missing for a model of one width.",
-    "precision": "fp32, fp16 or int8.", "batch": "Patches in one call of the runtime.",
-    "concurrency": "Inferences in flight.", "quantity": "", "form": "number, share, bound, or picture, which "
-    "gives no number.", "value": "", "low": "", "high": "", "unit": "Base unit of the quantity.",
-    "bound": "", "k": "", "n": "", "patches": "Patches of the published time; a time is scaled "
-    "up to the scene's 400.", "words": "", "covers": "", "source": "", "address": "Where the source is.",
-}  # fmt: skip
-"""Columns of `edgebench.published().figures`; empty where the schema says it."""
+def _of_summaries() -> Columns:
+    of_trial = texts_of(Trial)
+    return {
+        **_NAMED,
+        **{name: of_trial[name] for name in ("depth_multiplier", "precision")},
+        "setting:<name>": Described("Setting in which targets of a sweep differ.", "experiment.json"),
+        **{name: of_trial[name] for name in ("status", "reason")},
+        "scene": Described("Scene of its passes in words.", "experiment.json"),
+        **_MARKS,
+        **{
+            name: Described(metric.sentence, metric.source, "" if metric.unit == "1" else metric.unit)
+            for name, metric in METRICS.items()
+        },
+        "<metric>_<part>": Described(
+            "Another statistic of a metric, a stage of an image, a side of a size, or a kind of declared "
+            "power, in the unit of the metric.",
+            "fit",
+        ),
+        **_ENDS_OF_METRICS,
+        "failures": of_trial["failures"],
+        "warnings": Described("Warnings, one sentence each.", "sessions"),
+    }
 
 
 _RESULT = Described("Name of the result that is compared with the baseline.", "command line")
-_BOARD = {
-    "title": ("What its maker calls it.", ""),
-    "plugged_in": ("Whether it is a stick or card, whose host is a board of its own.", ""),
-    "mass_g": ("Mass, without case, cooler and power supply.", "g"),
-    "size_mm": ("Outer dimensions: a tuple of three sides, None where no source gives them.", "mm"),
-    "power_maximum_w": ("The most that it draws.", "W"),
-    "power_typical_w": ("What it draws typically.", "W"),
-    "boot_s": ("Time from power on until a program can be started.", "s"),
-    "<figure>_source": ("Where that figure is from.", ""),
-    "note": ("What else is to be known.", ""),
-}
 _MAKERS: Mapping[str, Callable[[], Columns]] = {
     "trials": lambda: {
         **_from(TrialRecord, "key", "target"),
@@ -193,57 +192,20 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
             if f"{part}_{name}" in part_kinds()
         },
     },
-    # Those of a table of no trials, then one for each kind of those that stages and settings add.
-    "summaries": lambda: {
-        **{
-            column.heading: Described(column.text, column.source, column.unit) for column in trial_columns([])
-        },
-        "<stage>_ms": _metric("stages_ms"),
-        "declared_<kind>_w": _metric("declared_power"),
-        "declared_<kind>_source": Described("Where that figure is from.", METRICS["declared_power"].source),
-        "setting:<name>": Described("A setting in which targets of a sweep differ.", "experiment.json"),
-        "rail:<meter>:<channel>:<figure>": Described(
-            "A figure of a meter and rail that is not the primary one, called as in `rails`.", "sessions"
-        ),
-        **{
-            "published:<quantity>" + ("" if part == "value" else f":{part}"): text
-            for part, text in texts_of(Published).items()
-            if part != "quantity"
-        },
-    },
-    "reasons": lambda: {
-        "trial": _TRIAL,
-        "column": Described("Column of `summaries` that has no figure of it.", "fit"),
-        "reason": Described("Why.", "fit"),
-    },
+    "estimates": lambda: _from(EstimateRow),
+    "summaries": _of_summaries,
     "verdicts": lambda: {
-        **_from(Verdict, "trial"),
-        **_NAMED,
-        **_from(Verdict),
-        "limit_sides": Described("Limit of a size: three sides in unit, None for all else.", "profile"),
-        "value_sides": Described("Size that was judged: three sides, None for all else.", "trial"),
-        "settled_by": Described(
-            "What would make an open verdict a pass or a fail, such as an option of a further run; empty "
-            "where it is one, and where nothing is known to.",
-            "fit",
-        ),
-    },
-    "mission": _of_mission,
-    "rails": lambda: {
         "trial": _TRIAL,
         **_NAMED,
-        "mark": Described("A mark for all its figures, such as `on the CPU`.", "fit"),
-        "sessions": Described("Sessions whose windows the meter saw.", "sessions"),
-        **{name: text for name, text in _from(PowerFigure).items() if not name.endswith("_sessions")},
+        **_from(VerdictEntry),
+        "next_steps": Described("Actions that would settle or change the verdict, by `;`.", "fit"),
     },
-    "workers": _of_workers,
-    "published": lambda: {
-        name: Described(text, "results/reference") if text else texts_of(Published)[name]
-        for name, text in _PUBLISHED.items()
-    },
-    "boards": lambda: {
-        name: Described(text, "edgebench/boards.toml", unit) for name, (text, unit) in _BOARD.items()
-    },
+    "classes": lambda: {name.rstrip("_"): text for name, text in _from(ClassRow).items()},
+    "mission": _of_mission,
+    "rails": lambda: {"trial": _TRIAL, **_NAMED, **_MARKS, **_from(Rail), **_METRICS_OF_PART},
+    "workers": lambda: {"trial": _TRIAL, **_NAMED, **_MARKS, **_from(Worker), **_METRICS_OF_PART},
+    "published": lambda: _from(PublishedRow),
+    "boards": lambda: _from(BoardRow),
     "comparison": lambda: {
         "baseline": Described("Name of the baseline, A.", "command line"),
         "result": Described("Name of the result that is compared with it, B.", "command line"),
@@ -264,8 +226,9 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     },
 }
 FRAMES = (
-    "trials", "sessions", "passes", "batches", "windows", "probes", "predictions", "summaries", "reasons",
-    "verdicts", "mission", "rails", "workers", "published", "boards", "comparison", "differences", "unpaired",
+    "trials", "sessions", "passes", "batches", "windows", "probes", "predictions", "estimates", "summaries",
+    "verdicts", "classes", "mission", "rails", "workers", "published", "boards", "comparison", "differences",
+    "unpaired",
 )  # fmt: skip
 """Those of `Results`, then those of `edgebench.published`, `boards` and `compare`."""
 
@@ -274,8 +237,3 @@ def _from(type_: type, *names: str) -> dict[str, Described]:
     """Fields of a class with their texts, by default all."""
     texts = texts_of(type_)
     return {name: texts[name] for name in names or texts}
-
-
-def _metric(name: str) -> Described:
-    metric = METRICS[name]
-    return Described(metric.sentence, metric.source, metric.unit)

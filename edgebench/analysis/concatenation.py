@@ -16,8 +16,8 @@ from edgebench.analysis.frames import Profiles, several, stacked
 from edgebench.analysis.plots import Names, TrialPlots
 from edgebench.analysis.results import Results, headline, loaded, trial_table
 from edgebench.errors import UsageError
+from edgebench.judge.core.trial import Trial
 from edgebench.judge.history import history
-from edgebench.judge.trial_summary import TrialSummary
 from edgebench.report import words
 from edgebench.report.plots.history import history as draw_history
 from edgebench.report.plots.panels import Place
@@ -30,7 +30,7 @@ class PlotsOfSeveral(TrialPlots):
     Arguments of all methods: `target`, `variant` and `ax`, as in `TrialPlots`.
     """
 
-    def __init__(self, results: Sequence[Results], trials: Callable[[], Sequence[TrialSummary]]) -> None:
+    def __init__(self, results: Sequence[Results], trials: Callable[[], Sequence[Trial]]) -> None:
         super().__init__(trials, tuple)
         self._results = results
 
@@ -86,13 +86,17 @@ class ConcatenatedResults:
     probes = _Stacked("One row a sample and channel, as `Results.probes`.")
     predictions = _Stacked("One row a patch and set, as `Results.predictions`.")
 
+    def estimates(self) -> pd.DataFrame:
+        """As `Results.estimates`: one row per estimate."""
+        return self._stacked(methodcaller("estimates"))
+
     def summaries(self) -> pd.DataFrame:
-        """As `Results.summaries`: one row a trial, by its key, which two results may share."""
+        """As `Results.summaries`: one row per trial, by its key, which two results may share."""
         return self._stacked(methodcaller("summaries"))
 
-    def reasons(self) -> pd.DataFrame:
-        """As `Results.reasons`: why figures are missing."""
-        return self._stacked(methodcaller("reasons"))
+    def classes(self) -> pd.DataFrame:
+        """As `Results.classes`: one row per trial and class."""
+        return self._stacked(methodcaller("classes"))
 
     def rails(self) -> pd.DataFrame:
         """As `Results.rails`: one row a trial and rail of a meter."""
@@ -115,17 +119,17 @@ class ConcatenatedResults:
     @property
     def plot(self) -> PlotsOfSeveral:
         """Figures of all results, each target under the name of its result; `plot.history()` in time."""
-        return PlotsOfSeveral(list(self.results.values()), self._summarised)
+        return PlotsOfSeveral(list(self.results.values()), self._all_trials)
 
     def _stacked(self, frame_of: Callable[[Results], pd.DataFrame]) -> pd.DataFrame:
         return stacked({name: frame_of(results) for name, results in self.results.items()})
 
-    def _summarised(self) -> list[TrialSummary]:
-        """The summaries of all, with keys and targets that no two results share."""
+    def _all_trials(self) -> list[Trial]:
+        """Trials of all results, with keys and targets that no two results share."""
         return [
-            replace(summary, key=f"{place}/{summary.key}", target=f"{name}: {summary.target}")
+            replace(trial, key=f"{place}/{trial.key}", target=f"{name}: {trial.target}", cache={})
             for place, (name, results) in enumerate(self.results.items())
-            for summary in results.trial_summaries()
+            for trial in results.trial_list()
         ]
 
     def __repr__(self) -> str:
@@ -137,7 +141,7 @@ class ConcatenatedResults:
 
     def _repr_html_(self) -> str:
         """One row a trial, for notebooks."""
-        return trial_table(", ".join(self.results), self._summarised(), [])
+        return trial_table(", ".join(self.results), self._all_trials(), [])
 
 
 def concat(

@@ -1,8 +1,9 @@
-"""Summaries, missions, rails, verdicts and predictions as frames, always of the same types (pure)."""
+"""Estimates, missions, verdicts and predictions as frames, always of the same types (pure)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,80 +13,183 @@ from numpy.typing import NDArray
 
 from edgebench.board_catalogue import Board, known_boards
 from edgebench.errors import UsageError
-from edgebench.judge.columns import (
-    Column,
-    csv_fields,
-    document_fields,
-    missing_reasons,
-    trial_columns,
-    unmeasured_reason,
+from edgebench.judge.core.document import VerdictEntry, verdict_entry
+from edgebench.judge.core.table import (
+    EstimateRow,
+    Row,
+    aligned,
+    estimate_cells,
+    estimate_rows,
+    identity_cells,
+    wide_rows,
 )
-from edgebench.judge.decision import settled_by
-from edgebench.judge.metrics import METRICS
+from edgebench.judge.core.trial import Rail, Trial, Worker
+from edgebench.judge.core.verdict import WORDS, Verdict
 from edgebench.judge.mission import Mission
 from edgebench.judge.profile import Profile, load_profiles
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.judge.verdict import WORDS
+from edgebench.records.described import texts_of
 from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
-from edgebench.records.target import settings_text
-from edgebench.results.frames import frame_of, series
+from edgebench.results.frames import series
 from edgebench.results.load import StoredResults
+from edgebench.stats.compare import wilson
 
-# The trial of a row: what its frames share, in front.
+# Rows as frames: the types of columns are those of the fields that they show.
 
 
-_TRIAL_KINDS = {
+_DTYPES = {
+    "bool": "bool",
+    "int": "int64",
+    "int | None": "Int64",
+    "float": "float64",
+    "float | None": "float64",
+}
+
+
+def dtypes_of(type_: type) -> dict[str, str]:
+    """Type of a column for each documented field of a dataclass; empty where the values decide."""
+    return {name: _DTYPES.get(type_.__annotations__[name], "") for name in texts_of(type_)}
+
+
+IDENTITY = {
     **dict.fromkeys(("trial", "target", "variant"), "str"),
     **dict.fromkeys(("batch", "concurrency"), "int64"),
     "settings": "str",
 }
+"""Columns that say which trial a row is of, with their types."""
 
 
-def _trial_fields(trial: TrialSummary) -> dict[str, Any]:
-    """The columns of _TRIAL_KINDS."""
-    names = ("target", "variant", "batch", "concurrency")
-    fields = {name: getattr(trial, name) for name in names}
-    return {"trial": trial.key, **fields, "settings": settings_text(trial.settings)}
-
-
-# Missions: one row a trial and profile, each figure with the ends of its interval.
-
-
-FIGURES = {
-    **{name: name for name in ("duty_cycle", "backlog", "backlog_p99", "storage_bytes", "storage_bytes_p99")},
-    **{name: name for name in ("age_s", "oldest_s", "missed")},
-    **{f"energy_{name}_j": f"energy_j.{name}" for name in ("active", "idle", "off")},
-    "break_even_s": "break_even_s",
-}
-"""Column -> which figure of a mission it is."""
-_SIDES = {"": "value", "_low": "low", "_high": "high"}
-
-
-def mission_frame(missions: Sequence[Mission], summaries: Sequence[TrialSummary]) -> pd.DataFrame:
-    """By trial, then profile. Figures are float64, NaN where missing; `reasons` says why, by column."""
-    ends = {f"{name}{end}": (place, side) for name, place in FIGURES.items() for end, side in _SIDES.items()}
-    kinds = {
-        **_TRIAL_KINDS,
-        **dict.fromkeys(("profile", "mark"), "str"),
-        **{"load": "float64", "overloaded": "boolean", "cycles": "int64"},
-        **dict.fromkeys(ends, "float64"),
-        "reasons": "object",
-    }
-    trials = {summary.key: summary for summary in summaries}
-    rows = [
-        vars(mission)
-        | _trial_fields(trials[mission.trial])
-        | {column: getattr(mission.figures[place], side) for column, (place, side) in ends.items()}
-        | {
-            "reasons": {
-                name: mission.figures[place].reason
-                for name, place in FIGURES.items()
-                if mission.figures[place].value is None
-            }
+def rows_frame(
+    rows: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str], *categories: str
+) -> pd.DataFrame:
+    """Rows that all have the same columns. Columns without a type are of metrics, or their values decide."""
+    return pd.DataFrame(
+        {
+            name: _series([row[name] for row in rows], "category" if name in categories else dtypes.get(name))
+            for name in (rows[0] if rows else dtypes)
         }
-        for mission in missions
+    )
+
+
+def _series(values: Sequence[Any], dtype: str | None) -> pd.Series:
+    if not dtype:
+        has_numbers = not any(isinstance(value, str | bool | tuple) for value in values) and dtype is None
+        has_texts = all(isinstance(value, str | None) for value in values)
+        dtype = "float64" if has_numbers else "str" if has_texts else "object"
+    return series(values, dtype)
+
+
+def _identity(trial: Trial) -> Row:
+    cells = identity_cells(trial)
+    return {name: cells[name] for name in IDENTITY}
+
+
+# Estimates: the tidy table, and its pivots by trial, by rail and by worker.
+
+
+def estimate_frame(trials: Sequence[Trial], verdicts: Sequence[Verdict] = ()) -> pd.DataFrame:
+    """One row per estimate, by trial. Numbers are float64, NaN where missing; `reason` says why."""
+    rows = [vars(row) for row in estimate_rows(trials, verdicts)]
+    return rows_frame(rows, dtypes_of(EstimateRow), "trial", "metric", "statistic", "unit", "basis")
+
+
+def wide_frame(trials: Sequence[Trial]) -> pd.DataFrame:
+    """One row per trial, in the order given, by its key: the index, which is called `trial`.
+
+    Numbers are float64, NaN where missing. Columns without any value are left out.
+    """
+    names = ("target", "variant", "precision", "status", "scene", "marks")
+    frame = rows_frame(wide_rows(trials), IDENTITY, *names).drop(columns="trial")
+    frame.index = pd.Index([trial.key for trial in trials], dtype="str", name="trial")
+    return frame
+
+
+def rail_frame(trials: Sequence[Trial]) -> pd.DataFrame:
+    """One row per trial and rail of its meters, the rail that represents the board first."""
+    rails = [(trial, rail) for trial in trials for rail in trial.rails]
+    cells = [
+        estimate_cells(entry for entry in trial.estimates.items() if entry[0].rail == rail.name)
+        for trial, rail in rails
     ]
-    return frame_of(rows, kinds)
+    return _parts_frame(Rail, rails, cells)
+
+
+def worker_frame(trials: Sequence[Trial]) -> pd.DataFrame:
+    """One row per trial and worker, of trials whose device several shared. Nothing is pooled over workers."""
+    workers = [(trial, worker) for trial in trials for worker in trial.workers]
+    cells = [
+        estimate_cells(entry for entry in trial.estimates.items() if entry[0].worker == worker.number)
+        for trial, worker in workers
+    ]
+    return _parts_frame(Worker, workers, cells)
+
+
+def _parts_frame(type_: type, parts: Sequence[tuple[Trial, Any]], cells: Sequence[Row]) -> pd.DataFrame:
+    fields = dtypes_of(type_)
+    rows = [
+        {
+            **_identity(trial),
+            "marks": "; ".join(trial.marks),
+            **{name: getattr(part, name) for name in fields},
+            **metrics,
+        }
+        for (trial, part), metrics in zip(parts, aligned(cells), strict=True)
+    ]
+    # The variant of a worker is its own.
+    return rows_frame(rows, {**IDENTITY, "marks": "str", **fields})
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """Labelled images of one class in one trial."""
+
+    trial: str
+    """Key of the trial. Source: experiment.json."""
+    worker: int | None
+    """Number of the worker, of several on a device; null for a lone one. Source: session.json."""
+    set: str
+    """Labelled set: images, or scene for its patches. Source: predictions.parquet."""
+    class_: str
+    """Name of the class. Source: the artifact."""
+    n: int
+    """Labelled images of the class. Source: predictions.parquet."""
+    right: int
+    """Images of the class that were predicted right. Source: predictions.parquet."""
+    recall: float | None
+    """Share of right ones; null for a class that does not occur. Source: fit."""
+    low: float | None
+    """Lower end of the recall's 95 % Wilson interval. Source: fit."""
+    high: float | None
+    """Upper end of it. Source: fit."""
+
+
+def class_frame(trials: Sequence[Trial]) -> pd.DataFrame:
+    """One row per trial, labelled set and class: its images, right ones, and recall with its interval."""
+    rows = [
+        ClassRow(trial.key, confusion.worker, confusion.images, name, n, right, *recall)
+        for trial in trials
+        for confusion in trial.confusions
+        for name, n, right in zip(confusion.classes, confusion.n, confusion.right, strict=True)
+        for recall in [(right / n, *wilson(right, n)) if n else (None, None, None)]
+    ]
+    return rows_frame([vars(row) for row in rows], dtypes_of(ClassRow)).rename(columns={"class_": "class"})
+
+
+# Missions: one row per trial and profile, each number with the ends of its interval.
+
+
+def mission_frame(missions: Sequence[Mission], trials: Sequence[Trial]) -> pd.DataFrame:
+    """By trial, then profile. Numbers are float64, NaN where missing; `reasons` says why, by column."""
+    by_key = {trial.key: trial for trial in trials}
+    dtypes = {**IDENTITY, **dtypes_of(Mission), "overloaded": "boolean"}
+    rows = []
+    for mission in missions:
+        estimates = {name.replace(".", "_"): estimate for name, estimate in mission.figures.items()}
+        row = {name: getattr(mission, name) for name in dtypes_of(Mission)} | _identity(by_key[mission.trial])
+        for name, estimate in estimates.items():
+            row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+        missing = {name: estimate.reason for name, estimate in estimates.items() if estimate.value is None}
+        rows.append({name: row[name] for name in {**dtypes, **row}} | {"reasons": missing})
+    return rows_frame(rows, {**dtypes, "reasons": "object"})
 
 
 # Rows of tables with what their sessions and trials say of them (pure).
@@ -177,71 +281,6 @@ def _within(numbers: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int6
     return np.where((numbers >= 0) & (numbers < len(names)), numbers, len(names))
 
 
-# Rails of meters as a frame: one row a trial and rail, where a summary has the primary one alone (pure).
-
-
-_RAIL_KINDS = {
-    **_TRIAL_KINDS,
-    **dict.fromkeys(("mark", "meter", "channel", "scope"), "str"),
-    **dict.fromkeys(("primary", "total"), "bool"),
-    **dict.fromkeys(("rate_hz", "effective_hz", "averaging_ms", "longest_gap_s", "window_s"), "float64"),
-    **dict.fromkeys(("samples", "rejected", "sessions"), "int64"),
-    **dict.fromkeys(
-        ("mean_w", "mean_low_w", "mean_high_w", "peak_w", "peak_high_w", "p99_w", "idle_w", "idle_drift_w",
-         "energy_j", "energy_low_j", "energy_high_j", "net_energy_j", "net_low_j", "net_high_j",
-         "together_energy_j", "together_low_j", "together_high_j"),
-        "float64",
-    ),
-    **{"reason": "str", "uncovered": "str", "unknown_lag_s": "float64", "pauses": "float64"},
-}  # fmt: skip
-
-
-def rail_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
-    """By trial, then meter and rail, in the order of the record. Figures are float64, NaN where missing."""
-    rows = [
-        {
-            **vars(rail),
-            **_trial_fields(summary),
-            "mark": summary.mark,
-            "sessions": len(rail.mean_w_sessions),
-        }
-        for summary in summaries
-        for rail in summary.power or ()
-    ]
-    return frame_of(rows, _RAIL_KINDS)
-
-
-# Workers that shared a device: one row a trial and worker, where a summary has one a trial (pure).
-
-
-_INTERVALS = ("image_s", "infer_s", "slowdown")
-WORKER_KINDS = {
-    **_TRIAL_KINDS,
-    **{"worker": "int64", "share": "str", "cores": "object", "alone": "str"},
-    **{f"{name}{end}": "float64" for name in _INTERVALS for end in ("", "_low", "_high")},
-    **dict.fromkeys(("load_s", "memory_bytes", "in_flight"), "float64"),
-    **dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"), "float64"),
-    **{"accuracy_n": "Int64", "slowdown_reason": "str"},
-}
-
-
-def worker_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
-    """By trial, then worker. Figures are float64, NaN where missing."""
-    rows = []
-    for summary in summaries:
-        for worker in summary.workers if summary.sharing else ():
-            row = {**_trial_fields(summary), **worker}
-            row["share"] = summary.sharing.share if summary.sharing else ""
-            for name in _INTERVALS:
-                figure = worker[name] or {}
-                row |= {name: figure.get("median"), f"{name}_low": figure.get("low")}
-                row[f"{name}_high"] = figure.get("high")
-            right = worker["accuracy"] or {}
-            row |= {f"accuracy_{name}": right.get(name) for name in ("low", "high", "n")}
-            rows.append(row | {"accuracy": right["k"] / right["n"] if right.get("n") else None})
-    return frame_of(rows, WORKER_KINDS)
-
-
 # Frames of several results under one another, with a column that says of which result a row is (pure).
 
 
@@ -281,106 +320,21 @@ def _fit_types(column: str, frames: Sequence[pd.DataFrame]) -> None:
                 frame[column] = frame[column].astype("Int64" if kind.kind == "i" else "boolean")
 
 
-# Summaries of trials as a frame: the columns of the CSV, always of the same types (pure).
+# Verdicts as a frame: one row per trial and requirement (pure).
 
 
-_SUMMARY_KINDS = {
-    **dict.fromkeys(("target", "variant", "precision", "status", "mark"), "category"),
-    **dict.fromkeys(("batch", "concurrency"), "int64"),
-    **dict.fromkeys(("extrapolated", "emulated", "requested"), "bool"),
-}
-_KINDS = {"flag": "boolean", "text": "str", "number": "float64"}
-
-
-def summary_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
-    """One row a trial, in the order given, by its key: the index, which is called `trial`.
-
-    Figures are float64, NaN where missing; names are categories, reasons and sources texts.
-    """
-    columns = {
-        column.heading: _summary_series(column, [column.value(summary) for summary in summaries])
-        for column in trial_columns(summaries)
-    }
-    frame = pd.DataFrame(columns)
-    frame.index = pd.Index([summary.key for summary in summaries], dtype="str", name="trial")
-    return frame
-
-
-def _summary_series(column: Column, values: Sequence[Any]) -> pd.Series:
-    kind = _SUMMARY_KINDS.get(column.heading) or _KINDS.get(column.kind)
-    if kind is None:  # the trials decide
-        of_texts = all(isinstance(value, str | None) for value in values)
-        of_numbers = not any(isinstance(value, str | bool) for value in values)
-        kind = "str" if of_texts else "float64" if of_numbers else "object"
-    return series(values, kind)
-
-
-def reason_frame(summaries: Sequence[TrialSummary]) -> pd.DataFrame:
-    """Why figures are missing: one row a trial and column of `summary_frame`; trial, column, reason."""
-    columns = {column.heading: column for column in trial_columns(summaries)}
-    missing = []
-    keys = {
-        name: dict.fromkeys(key for summary in summaries for key in metric.value(summary) or {})
-        for name, metric in METRICS.items()
-        if metric.keyed
-    }
-    for summary in summaries:
-        stated, rail = missing_reasons(summary), summary.primary_rail
-        fields = document_fields(summary)
-        for name, metric in METRICS.items():
-            place = f"sharing.{name}" if metric.json_place == "sharing" else metric.json_place
-            of_figure = stated.get(metric.json_place) or stated.get(place)
-            of_rail = rail.reason if rail is not None and metric.rail else ""
-            # Stages and cold figures share a field, which is there without them.
-            of_many = unmeasured_reason(summary) if isinstance(fields[metric.json_place], Mapping) else ""
-            headings = csv_fields(metric)
-            if metric.keyed:
-                headings = {heading.format(key=key): "" for key in keys[name] for heading in headings}
-            for heading, part in headings.items():
-                of_end = stated.get(f"{place}.{'p99' if part == 'p99' else 'interval'}")
-                reason = of_figure or of_end or of_rail or metric.missing(summary) or of_many
-                if reason and heading in columns and columns[heading].value(summary) is None:
-                    missing.append((summary.key, heading, reason))
-    return pd.DataFrame(missing, columns=["trial", "column", "reason"], dtype="str")
-
-
-# Verdicts as a frame: one row a trial and requirement (pure).
-
-
-_VERDICT_KINDS = {
-    **_TRIAL_KINDS,
-    **dict.fromkeys(("target", "variant", "profile", "requirement", "quantity", "statistic"), "category"),
-    **{"limit": "float64", "unit": "category"},
-    **dict.fromkeys(("value", "low", "high", "margin"), "float64"),
-    **dict.fromkeys(("verdict", "reason", "settled_by"), "str"),
-    "wanted": "bool",
-    **dict.fromkeys(("declared", "bound", "scope"), "str"),
-    "averaging_s": "float64",
-    **dict.fromkeys(("limit_sides", "value_sides"), "object"),
-}
-
-
-def verdict_frame(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """By trial, then profile, then requirement, in the order of the verdicts.
-
-    Numbers are in `unit`. A body's limit and value are three sides each: `limit_sides` and `value_sides`
-    hold them as tuples, and `limit` and `value` are NaN.
-    """
-    trials = {summary.key: summary for summary in summaries}
-    frame = frame_of([_verdict_row(verdict, trials[verdict.trial]) for verdict in verdicts], _VERDICT_KINDS)
+def verdict_frame(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> pd.DataFrame:
+    """By trial, then profile, then requirement, in the order of the verdicts. Numbers are in `unit`."""
+    by_key = {trial.key: trial for trial in trials}
+    rows = []
+    for verdict in verdicts:
+        entry = verdict_entry(verdict, next_steps(by_key[verdict.trial], verdict))
+        steps = "; ".join(" ".join(step.arguments) or step.kind for step in entry.next_steps)
+        rows.append(_identity(by_key[verdict.trial]) | vars(entry) | {"next_steps": steps})
+    names = ("target", "variant", "profile", "requirement", "metric", "statistic", "unit", "basis")
+    frame = rows_frame(rows, {**IDENTITY, **dtypes_of(VerdictEntry)}, *names)
     frame["verdict"] = pd.Categorical(frame["verdict"], categories=WORDS)
     return frame
-
-
-def _verdict_row(verdict: Verdict, trial: TrialSummary) -> dict[str, Any]:
-    judged = {"limit": verdict.limit, "value": verdict.value}
-    return {
-        **vars(verdict),
-        **_trial_fields(trial),
-        "settled_by": settled_by(trial, verdict),
-        **{name: None if isinstance(value, tuple) else value for name, value in judged.items()},
-        **{f"{name}_sides": value if isinstance(value, tuple) else None for name, value in judged.items()},
-    }
 
 
 # Names as a user of Python gives them: one, or several.
@@ -414,34 +368,58 @@ def chosen_profiles(
     return chosen
 
 
-# `edgebench.boards`: what makers declare of boards, with the source of each figure, as a frame.
+# `edgebench.boards`: numbers that makers declare of boards, with their sources, as a frame.
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """Declared numbers of one board; null where no source gives one."""
+
+    title: str
+    """Name that its maker gives it. Source: boards.toml."""
+    plugged_in: bool
+    """Whether it is a stick or card, whose host is a board of its own. Source: boards.toml."""
+    mass_g: float | None
+    """Mass, without case, cooler and power supply. Unit: g. Source: boards.toml."""
+    mass_source: str | None
+    """Source of the mass. Source: boards.toml."""
+    size_mm: tuple[float, ...] | None
+    """Outer dimensions: a tuple of three sides. Unit: mm. Source: boards.toml."""
+    size_source: str | None
+    """Source of the size. Source: boards.toml."""
+    power_maximum_w: float | None
+    """Most that it draws. Unit: W. Source: boards.toml."""
+    power_maximum_source: str | None
+    """Source of that power. Source: boards.toml."""
+    power_typical_w: float | None
+    """Power that it draws typically. Unit: W. Source: boards.toml."""
+    power_typical_source: str | None
+    """Source of that power. Source: boards.toml."""
+    boot_s: float | None
+    """Time from power on until a program can be started. Unit: s. Source: boards.toml."""
+    boot_source: str | None
+    """Source of that time. Source: boards.toml."""
+    note: str
+    """Remarks. Source: boards.toml."""
 
 
 def boards() -> pd.DataFrame:
-    """One row a board that `board=` and `--board` take, by its name: the index, which is called `board`.
+    """One row per board that `board=` and `--board` take, by its name: the index, which is called `board`.
 
-    `edgebench.columns("boards")` describes the columns. What no source gives is NaN.
+    `edgebench.columns("boards")` describes the columns. Numbers that no source gives are NaN.
     """
     by_name = dict(sorted(known_boards().items()))
-    frame = frame_of([_board_row(board) for board in by_name.values()], _BOARD_KINDS)
+    frame = rows_frame([vars(_board_row(board)) for board in by_name.values()], dtypes_of(BoardRow))
     frame.index = pd.Index(list(by_name), dtype="str", name="board")
     return frame
 
 
-_BOARD_KINDS = {
-    **{"title": "str", "plugged_in": "bool", "mass_g": "float64", "mass_source": "str"},
-    **{"size_mm": "object", "size_source": "str"},
-    **{"power_maximum_w": "float64", "power_maximum_source": "str"},
-    **{"power_typical_w": "float64", "power_typical_source": "str"},
-    **{"boot_s": "float64", "boot_source": "str", "note": "str"},
-}
-
-
-def _board_row(board: Board) -> dict[str, Any]:
-    row: dict[str, Any] = {column: getattr(board, column, None) for column in _BOARD_KINDS}
-    for fact in ("mass_g", "size_mm", "boot_s"):
-        if stated := row[fact]:
-            row |= {fact: stated.value, f"{fact.partition('_')[0]}_source": stated.source}
-    for power in board.power:
-        row |= {f"power_{power.kind}_w": power.watts, f"power_{power.kind}_source": power.source}
-    return row
+def _board_row(board: Board) -> BoardRow:
+    facts: dict[str, Any] = {}
+    for name in ("mass_g", "size_mm", "boot_s"):
+        stated = getattr(board, name)
+        facts |= {name: stated and stated.value, f"{name.partition('_')[0]}_source": stated and stated.source}
+    for kind in ("maximum", "typical"):
+        power = next((power for power in board.power if power.kind == kind), None)
+        facts |= {f"power_{kind}_w": power and power.watts, f"power_{kind}_source": power and power.source}
+    return BoardRow(board.title, board.plugged_in, note=board.note, **facts)

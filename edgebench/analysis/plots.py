@@ -10,11 +10,11 @@ from matplotlib.figure import FigureBase
 
 from edgebench.analysis.frames import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.judged import schedule_of
+from edgebench.judge.core.judged import schedule_of
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.mission import DAY_S, cycle_of, mission_of
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import TrialSummary
-from edgebench.judge.verdict import judge_all
 from edgebench.report import tables, words
 from edgebench.report.plots.accuracy import accuracy, energy
 from edgebench.report.plots.latency import By, latency, limits_of, stages, targets
@@ -44,7 +44,7 @@ class TrialPlots:
     """
 
     def __init__(
-        self, trials: Callable[[], Sequence[TrialSummary]], profiles: Callable[[], Sequence[Profile]]
+        self, trials: Callable[[], Sequence[Trial]], profiles: Callable[[], Sequence[Profile]]
     ) -> None:
         self._all_trials = trials
         self._run_profiles = profiles
@@ -127,7 +127,7 @@ class TrialPlots:
         ]
         return mission(played, {trial.key: trial for trial in trials}, cycle_of(schedule), ax=ax)
 
-    def _trials(self, target: Names, variant: Names) -> list[TrialSummary]:
+    def _trials(self, target: Names, variant: Names) -> list[Trial]:
         trials = list(self._all_trials())
         for what, wanted in (("target", target), ("variant", variant)):
             names = several(wanted)
@@ -139,7 +139,7 @@ class TrialPlots:
             trials = [trial for trial in trials if not names or getattr(trial, what) in names]
         return trials
 
-    def _latency_limits(self, trials: Sequence[TrialSummary], profile: Profiles | None) -> dict[str, float]:
+    def _latency_limits(self, trials: Sequence[Trial], profile: Profiles | None) -> dict[str, float]:
         """Profile -> what it allows for the median of the time that is drawn, in s."""
         profiles = self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
         quantity = words.latency_names(words.alike_timed(trials))
@@ -164,7 +164,7 @@ class Plots(TrialPlots):
     def __init__(
         self,
         results: StoredResults,
-        trials: Callable[[], Sequence[TrialSummary]],
+        trials: Callable[[], Sequence[Trial]],
         profiles: Callable[[], Sequence[Profile]],
     ) -> None:
         super().__init__(trials, profiles)
@@ -196,7 +196,7 @@ class Plots(TrialPlots):
         trials = {trial.key: trial for trial in self._results.experiment.trials}
         predictions = scene_predictions(self._results)
         picture = self._results.scene_jpeg
-        for key in (summary.key for summary in self._trials(target, variant)):
+        for key in (drawn.key for drawn in self._trials(target, variant)):
             if key in predictions and picture is not None:
                 record = self._results.experiment.scene_of(trials[key])
                 return scene(picture, record, predictions[key], trials[key].class_names, ax=ax)

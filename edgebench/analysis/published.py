@@ -2,33 +2,85 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import pandas as pd
 
-from edgebench.analysis.frames import Profiles, named_profiles, verdict_frame
-from edgebench.judge.judged import Judged
-from edgebench.judge.metrics import METRICS
+from edgebench.analysis.frames import Profiles, dtypes_of, named_profiles, rows_frame, verdict_frame
+from edgebench.judge.core.document import bound_of
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.published import (
+    SCENE,
+    FigureEntry,
+    Reference,
+    TrialEntry,
+    judge_published,
+    load_references,
+    reference_folder,
+)
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.profile import shipped_profiles
-from edgebench.judge.published import SCENE, judge_published, load_references, reference_folder
-from edgebench.judge.trial_summary import Published
-from edgebench.judge.verdict import judge_all
-from edgebench.results.frames import frame_of
 
-_KINDS = {
-    **dict.fromkeys(("target", "device", "variant"), "str"),
-    **{"depth_multiplier": "float64", "precision": "str", "batch": "int64", "concurrency": "int64"},
-    **{"quantity": "str", "form": "str", "value": "float64", "low": "float64", "high": "float64"},
-    **{"unit": "str", "bound": "str", "k": "float64", "n": "float64", "patches": "int64"},
-    **dict.fromkeys(("words", "covers", "source", "address"), "str"),
-}
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published number of a device and model."""
+
+    trial: str
+    """Key of the trial. Source: results/reference."""
+    target: str
+    """Name of the published target. Source: results/reference."""
+    device: str
+    """Device in words. Source: results/reference."""
+    variant: str
+    """Model and precision. Source: results/reference."""
+    depth_multiplier: float | None
+    """Width of the network; null for a model of one width. Source: results/reference."""
+    precision: str
+    """Precision: fp32, fp16 or int8. Source: results/reference."""
+    batch: int
+    """Patches in one call of the runtime. Source: results/reference."""
+    concurrency: int
+    """Inferences in flight. Source: results/reference."""
+    metric: str
+    """Metric, such as image_s. Source: results/reference."""
+    form: str
+    """Form: number, share, bound, or picture, which gives no number. Source: results/reference."""
+    value: float | None
+    """Number in unit; null where none was published. Source: results/reference."""
+    low: float | None
+    """Lower end of a share's interval, or of a bound; null where nothing bounds it below. Source:
+    results/reference."""
+    high: float | None
+    """Upper end of it; null where nothing bounds it above. Source: results/reference."""
+    unit: str
+    """Base unit of the metric. Source: results/reference."""
+    bound: str
+    """Side of the one known end: above or at least low, below or at most high; empty without a bound. Source:
+    results/reference."""
+    k: int | None
+    """Right ones of a share. Source: results/reference."""
+    n: int | None
+    """All images of a share. Source: results/reference."""
+    patches: int
+    """Patches of the published time; a time is scaled up to the scene's 400. Source: results/reference."""
+    words: str
+    """Quote of the source; empty where it says nothing. Source: results/reference."""
+    covers: str
+    """Scope of the number, in words. Source: results/reference."""
+    source: str
+    """Title of the source. Source: results/reference."""
+    address: str
+    """Address of the source. Source: results/reference."""
 
 
 class PublishedFigures:
-    """The published figures that come with EdgeBench, and what profiles make of them.
+    """Published numbers that come with EdgeBench, and their verdicts.
 
-    Frames of their own, so that no table mixes them with measured ones unseen: whoever puts both side by
-    side says in a column which is which.
+    They have frames of their own, so that no table mixes them with measured ones.
     """
 
     @cached_property
@@ -37,64 +89,75 @@ class PublishedFigures:
 
     @cached_property
     def figures(self) -> pd.DataFrame:
-        """One row a published figure, by target, in the base unit of its quantity.
+        """Published numbers by target, one row each, in the base unit of their metric.
 
-        target, device (what it is), variant, depth_multiplier, precision, batch, concurrency, quantity, unit;
-        form (`number`, `share`, `bound`, or `picture`, which has no number), value, low, high (the one
-        end of a bound that is known, the Wilson interval of a share; NaN where nothing is), bound (`above`,
-        `at least`, `below`, `at most`), k and n of a share, patches (of how many the published time was: a
-        time is scaled up to the scene's 400), words (quoted), covers, source, address.
+        `edgebench.columns("published")` describes the columns.
         """
-        targets = {target.name: target.body or "" for target in self._judged.results.experiment.targets}
-        references = load_references(reference_folder())
-        addresses = {each.title: each.address for file in references for each in file.sources.values()}
+        trials = {trial.key: trial for trial in self._judged.trials}
         rows = [
-            {
-                **vars(summary),
-                **vars(figure),
-                "device": targets[summary.target],
-                "address": addresses[figure.source],
-                "unit": METRICS[figure.quantity].unit,
-                "form": _form(figure),
-                "patches": round(SCENE.patches / figure.scaled),
-            }
-            for summary in self._judged.summaries
-            for figure in summary.published
+            _row(reference, entry, published, trials[entry.record.key])
+            for reference in load_references(reference_folder())
+            for entry in reference.trials
+            for published in entry.figures
         ]
-        return frame_of(rows, _KINDS)
+        return rows_frame([vars(row) for row in rows], dtypes_of(PublishedRow))
 
     def verdicts(self, profiles: Profiles | None = None) -> pd.DataFrame:
-        """Each published trial against each requirement; the columns are those of `Results.verdicts`.
+        """Verdicts of each published trial on each requirement; the columns are those of `Results.verdicts`.
 
-        A bound passes or fails where all of it meets or misses the limit, a number without an interval is
-        inconclusive, a picture and what was not published are unknown.
+        A bound passes or fails where all of it meets or misses the limit. A number without an interval is
+        inconclusive. A picture and what was not published are unknown.
 
         Args:
-            profiles: as for `Results.verdicts`; all that are shipped without it.
+            profiles: as for `Results.verdicts`. Default: all that are shipped.
 
         Raises:
             UsageError: a profile cannot be read.
         """
         chosen = shipped_profiles() if profiles is None else named_profiles(profiles)
-        return verdict_frame(self._judged.summaries, judge_all(self._judged.summaries, chosen))
+        return verdict_frame(self._judged.trials, judge_all(self._judged.trials, chosen))
 
     def __repr__(self) -> str:
         return f"PublishedFigures({len(self.figures)} figures of {self.figures['target'].nunique()} targets)"
 
     def _repr_html_(self) -> str:
-        """The figures as a table, for notebooks."""
+        """Table of the numbers, for notebooks."""
         return self.figures.to_html(index=False, na_rep="")
 
 
 def published() -> PublishedFigures:
-    """The published figures that come with EdgeBench: `.figures`, and `.verdicts(profiles)`.
+    """Published numbers that come with EdgeBench: `.figures`, and `.verdicts(profiles)`.
 
-    Raises UsageError where this installation has none.
+    Raises:
+        UsageError: this installation has none.
     """
     return PublishedFigures()
 
 
-def _form(figure: Published) -> str:
-    if figure.k is not None:
-        return "share"
-    return "bound" if figure.bound else "picture" if figure.value is None else "number"
+def _row(reference: Reference, entry: TrialEntry, published: FigureEntry, trial: Trial) -> PublishedRow:
+    estimate, source = trial.estimate(published.quantity), reference.sources[published.source]
+    form = "share" if published.k is not None else "picture" if published.picture else ""
+    return PublishedRow(
+        trial=trial.key,
+        target=trial.target,
+        device=entry.device,
+        variant=trial.variant,
+        depth_multiplier=trial.depth_multiplier,
+        precision=trial.precision,
+        batch=trial.batch,
+        concurrency=trial.concurrency,
+        metric=published.quantity,
+        form=form or ("number" if published.value is not None else "bound"),
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        unit=METRICS[published.quantity].unit,
+        bound=bound_of(estimate),
+        k=published.k,
+        n=published.n,
+        patches=published.patches or SCENE.patches,
+        words=published.words,
+        covers=published.covers,
+        source=source.title,
+        address=source.address,
+    )

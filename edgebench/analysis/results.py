@@ -1,4 +1,4 @@
-"""What `edgebench.load` gives: a result's frames, figures, verdicts and missions."""
+"""Results as `edgebench.load` gives them: frames, estimates, verdicts and missions."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from edgebench.analysis.frames import (
     CONTEXT_OF,
     Profiles,
     chosen_profiles,
+    class_frame,
+    estimate_frame,
     mission_frame,
+    named_profiles,
     rail_frame,
-    reason_frame,
     several,
-    summary_frame,
     verdict_frame,
+    wide_frame,
     with_context,
     worker_frame,
 )
 from edgebench.analysis.plots import Plots
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
+from edgebench.judge.core.judged import Judged, missions, run_profiles, with_declarations
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.trials import trials_of
+from edgebench.judge.core.verdict import Verdict, judge_all, overall
 from edgebench.judge.profile import Profile
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.judge.verdict import judge_all
 from edgebench.records.stored import ExperimentRecord
-from edgebench.report import notes as verdict_groups
 from edgebench.report import words
 from edgebench.report.tables import metric_columns, names_by_trial, rail_text
 from edgebench.results.load import StoredResults, found_folder
@@ -64,7 +65,7 @@ def sentences_html(texts: Sequence[str]) -> str:
     return "".join(f"<p>{escape(words.plain(text))}</p>" for text in texts)
 
 
-# What a notebook shows of a result: one row a trial, with its headline figures and verdicts (pure).
+# Table of a result in a notebook: one row per trial, with its main estimates and verdicts (pure).
 
 
 _REASONS = 3  # of trials that were not measured, below the table
@@ -77,22 +78,20 @@ def headline(record: ExperimentRecord) -> str:
     return words.plain(f"{record.name}: {trials} of {targets}, begun {record.created_utc}")
 
 
-def trial_table(caption: str, summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
-    """HTML, all text in it escaped. Columns that no trial has a figure for are left out."""
-    names, wholes = words.labels(summaries), verdict_groups.wholes(verdicts)
+def trial_table(caption: str, trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
+    """HTML, all text in it escaped. Columns that are empty for all trials are left out."""
+    names = words.labels(trials)
     columns: dict[str, Sequence[str]] = {
-        "target": [trial.target for trial in summaries],
-        "variant": [names[trial.key] for trial in summaries],
-        "status": [trial.status.replace("_", " ") for trial in summaries],
-        **{column.heading: texts for _, column, texts in metric_columns("matrix", summaries)},
+        "target": [trial.target for trial in trials],
+        "variant": [names[trial.key] for trial in trials],
+        "status": [trial.status.replace("_", " ") for trial in trials],
+        **{column.heading: texts for _, column, texts in metric_columns("matrix", trials)},
+        "power by": [rail_text(trial.rails[0]) if trial.rails else words.MISSING for trial in trials],
     }
-    rails = [trial.primary_rail for trial in summaries]
-    columns["power by"] = [rail_text(rail) if rail else words.MISSING for rail in rails]
-    for profile in verdict_groups.profiles(verdicts):
-        verdict_words = [wholes[trial.key, profile].verdict for trial in summaries]
-        columns[profile] = [f"{words.SYMBOLS[word]} {word}" for word in verdict_words]
+    for whole in overall(verdicts):
+        columns.setdefault(whole.profile, []).append(f"{words.SYMBOLS[whole.word]} {whole.word}")
     columns = {name: texts for name, texts in columns.items() if set(texts) != {words.MISSING}}
-    reasons = sorted({summary.reason for summary in summaries if summary.reason})
+    reasons = sorted({trial.reason for trial in trials if trial.reason})
     return table_html(caption, list(columns), list(zip(*columns.values(), strict=True)), reasons[:_REASONS])
 
 
@@ -105,13 +104,13 @@ class Results(StoredResults):
 
     `edgebench.load` makes it. Frames, each read when it is first asked for: `trials`, `sessions`, `passes`,
     `batches`, `windows`, `probes`, `predictions`. Rows of the latter five have the `status` of their session:
-    figures are made of those with "ok". Computed from them: `summaries()`, `reasons()`, `verdicts(profiles)`,
-    `mission(profile)`, `rails()`, `workers()`; drawn: `plot.latency()` and the rest.
-    docs/columns.md has every column with its type, its unit and its meaning.
+    estimates are made of those with "ok". Computed from them: `estimates()`, `summaries()`,
+    `verdicts(profiles)`, `classes()`, `mission(profile)`, `rails()`, `workers()`; drawn: `plot.latency()` and
+    the rest. docs/columns.md has every column with its type, its unit and its meaning.
 
     Attributes:
         path: the result folder.
-        experiment: what experiment.json says.
+        experiment: the record of experiment.json.
     """
 
     def _frame(self, name: str) -> pd.DataFrame:
@@ -134,28 +133,55 @@ class Results(StoredResults):
         found = labels.drop_duplicates().itertuples(index=False, name=None)
         return with_context(name, rows, [(self, trials[key], records[key, n]) for key, n in found], place)
 
-    def summaries(
-        self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
+    def estimates(
+        self,
+        profiles: Profiles = (),
+        *,
+        board: Texts = (),
+        declared_power: Texts = (),
+        declared: Texts = (),
     ) -> pd.DataFrame:
-        """The figures of each trial: one row a trial, columns as in the CSV, the trial's key as the index.
+        """Estimates with their 95 % intervals: one row per trial, metric, statistic, worker, rail and stage.
 
-        Figures are float64 and NaN where missing, for which `reasons()` says why. Intervals are 95 %, over
-        sessions.
+        Numbers are float64 in `unit`, the metric's base unit, and NaN where missing; `reason` says why.
 
         Args:
-            board: what a target is made of, `[TARGET=]NAME` as `edgebench fit --board` takes it.
-            declared_power: what a target draws by its data sheet, `[TARGET=]WATTS:KIND:SOURCE`.
+            profiles: profiles whose requirements ask for further estimates, such as a 99th percentile, as for
+                `verdicts`. Default: none.
+            board: board of a target, `[TARGET=]NAME` as `edgebench fit --board` takes it.
+            declared_power: power of a target by its data sheet, `[TARGET=]WATTS:KIND:SOURCE`.
             declared: boot time (`[TARGET=]boot_s:SECONDS:KIND:SOURCE`), mass_g or size_mm of a target.
 
         Raises:
             StoredResultError: a stored table is damaged.
-            UsageError: no such target or board, or what is declared cannot be read.
+            UsageError: there is no such target, board or profile, or a declaration cannot be read.
         """
-        return summary_frame(self.trial_summaries(board, declared_power, declared))
+        trials = self.trial_list(board, declared_power, declared)
+        return estimate_frame(trials, judge_all(trials, named_profiles(profiles)))
 
-    def reasons(self) -> pd.DataFrame:
-        """Why figures of `summaries()` are missing: one row a trial and column; trial, column, reason."""
-        return reason_frame(self.trial_summaries())
+    def summaries(
+        self, *, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
+    ) -> pd.DataFrame:
+        """Estimates as one wide row per trial, columns as in the CSV, the trial's key as the index.
+
+        A column has the name of its metric, with `_low` and `_high` where it is not exact. Columns without
+        any value are left out. Power and energy are those of the rail that represents the board; `rails()`
+        has all.
+
+        Args:
+            board: board of a target, as for `estimates`, which has the errors.
+            declared_power: power of a target by its data sheet.
+            declared: boot time, mass or size of a target.
+        """
+        return wide_frame(self.trial_list(board, declared_power, declared))
+
+    def classes(self) -> pd.DataFrame:
+        """Recall of each class of the labelled images, with its Wilson interval: one row per trial and class.
+
+        Raises:
+            StoredResultError: a stored table is damaged.
+        """
+        return class_frame(self.trial_list())
 
     def verdicts(
         self,
@@ -167,22 +193,22 @@ class Results(StoredResults):
     ) -> pd.DataFrame:
         """Each trial against each requirement: pass, fail, inconclusive or unknown, with the margin.
 
-        One row a trial, profile and requirement; `settled_by` says what would settle an open verdict.
+        One row per trial, profile and requirement; `next_steps` would settle or change the verdict.
 
         Args:
             profiles: shipped names, paths of profiles' files or Profile objects, one or several; those of
                 the run without it.
-            board: as for `summaries`, and so are `declared_power` and `declared`.
-            declared_power: what a target draws by its data sheet.
-            declared: a target's boot time.
+            board: board of a target, as for `estimates`.
+            declared_power: power of a target by its data sheet.
+            declared: boot time, mass or size of a target.
 
         Raises:
             UsageError: there is no profile, or a profile or what is declared cannot be read.
             StoredResultError: a stored table is damaged.
         """
         chosen = chosen_profiles(profiles, self._run_profiles(), "judge against")
-        summaries = self.trial_summaries(board, declared_power, declared)
-        return verdict_frame(summaries, judge_all(summaries, chosen))
+        trials = self.trial_list(board, declared_power, declared)
+        return verdict_frame(trials, judge_all(trials, chosen))
 
     def mission(
         self, profile: Profiles | None = None, *, days: float = 1000.0, seed: int = 0, trial: str = ""
@@ -207,50 +233,47 @@ class Results(StoredResults):
         if not days > 0:
             raise UsageError(f"a mission lasts longer than {days} days", fix="days=1000")
         chosen = chosen_profiles(profile, self._run_profiles(), "play")
-        summaries = self.trial_summaries()
-        judged = Judged(self, chosen, summaries, [])
-        names = names_by_trial(summaries)
+        trials = self.trial_list()
+        judged = Judged(self, chosen, trials, [])
+        names = names_by_trial(trials)
         played = missions(judged, chosen, trial, days=days, seed=seed, names=names)
-        return mission_frame(list(played), summaries)
+        return mission_frame(list(played), trials)
 
     def rails(self) -> pd.DataFrame:
-        """What each meter saw of each trial: one row a trial, meter and channel.
+        """Rails of each trial's meters, with their rates, gaps and estimates: one row per trial and rail.
 
-        `summaries()` has the primary rail only. `edgebench.columns("rails")` describes the columns.
+        `summaries()` has the rail that represents the board.
         """
-        return rail_frame(self.trial_summaries())
+        return rail_frame(self.trial_list())
 
     def workers(self) -> pd.DataFrame:
-        """The figures of each of several workers on a device: one row a trial and worker; no row without any.
+        """Estimates of each of several workers on a device: one row per trial and worker; else no row.
 
-        Figures are float64, NaN where missing; `slowdown` is the time of an image over that of the variant
-        alone, and `slowdown_reason` says why it, or its interval, is missing. Nothing is pooled over workers.
+        Nothing is pooled over workers. `estimates()` has the reason of a missing number.
 
         Raises:
             StoredResultError: a stored table is damaged.
         """
-        return worker_frame(self.trial_summaries())
+        return worker_frame(self.trial_list())
 
     @property
     def plot(self) -> Plots:
         """Figures, one method each, such as `results.plot.latency()`; `dir(results.plot)` lists them."""
-        return Plots(self, self.trial_summaries, self._run_profiles)
+        return Plots(self, self.trial_list, self._run_profiles)
 
-    def trial_summaries(
-        self, board: Texts = (), declared_power: Texts = (), declared: Texts = ()
-    ) -> list[TrialSummary]:
-        """What `summaries` shows as objects, with the values of each pass; made once.
+    def trial_list(self, board: Texts = (), declared_power: Texts = (), declared: Texts = ()) -> list[Trial]:
+        """Trials as objects, with the values of each pass behind their estimates; made once.
 
-        The arguments and errors are those of `summaries`.
+        The arguments and errors are those of `estimates`.
         """
         declarations = (several(declared_power), several(board), several(declared))
-        if declarations not in self._summaries_by_declarations:
+        if declarations not in self._trials_by_declarations:
             results, _ = with_declarations(self, *declarations)
-            self._summaries_by_declarations[declarations] = summarise(results)
-        return self._summaries_by_declarations[declarations]
+            self._trials_by_declarations[declarations] = trials_of(results)
+        return self._trials_by_declarations[declarations]
 
     @cached_property
-    def _summaries_by_declarations(self) -> dict[tuple[tuple[str, ...], ...], list[TrialSummary]]:
+    def _trials_by_declarations(self) -> dict[tuple[tuple[str, ...], ...], list[Trial]]:
         return {}
 
     def _run_profiles(self) -> list[Profile]:
@@ -262,11 +285,11 @@ class Results(StoredResults):
     def _repr_html_(self) -> str:
         """One row a trial with its headline figures and its verdicts by the profiles of its run."""
         try:
-            summaries = self.trial_summaries()
+            trials = self.trial_list()
         except StoredResultError as error:
             return sentences_html([headline(self.experiment), error.what, error.why, error.fix])
-        verdicts = judge_all(summaries, self._run_profiles())
-        return trial_table(headline(self.experiment), summaries, verdicts)
+        verdicts = judge_all(trials, self._run_profiles())
+        return trial_table(headline(self.experiment), trials, verdicts)
 
 
 def loaded(results: Results | str | Path) -> Results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.core.trial import Basis, Estimate, EstimateKey, Trial
@@ -15,7 +15,8 @@ Cell = str | int | float | bool | None
 Row = dict[str, Cell]
 
 
-class EstimateRow(NamedTuple):
+@dataclass(frozen=True)
+class EstimateRow:
     """One estimate of a trial. Parts of the key that do not apply are empty."""
 
     trial: str

@@ -33,7 +33,7 @@ class NextStep:
     """One action that would settle or change a verdict."""
 
     kind: StepKind
-    """Kind: measure or declare what is missing, more or longer sessions, more images, resume the run, or relax
+    """Kind: measure or declare what is missing, more or longer sessions, more images, resume the run, relax
     the limit. Source: fit."""
     arguments: tuple[str, ...] = ()
     """Arguments of a command, such as ("--sessions", "9"); empty for a step without one. Source: fit."""

@@ -1,0 +1,199 @@
+"""JSON and CSV of a judged result, and the schemas of its documents."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from edgebench.judge.core.document import (
+    Document,
+    VerdictEntry,
+    plain,
+    trial_adapter,
+    trial_document,
+    verdict_entry,
+)
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.table import wide_rows
+from edgebench.judge.core.trial import Estimate, Trial
+from edgebench.judge.core.verdict import Verdict, overall
+from edgebench.records.described import Described, object_schema
+from edgebench.records.stored import ExperimentRecord, RunRecord
+from edgebench.report import words
+from edgebench.report.missions import SEED, BriefMissions, mission_entry, missions_schema
+from edgebench.report.words import SCHEMA_VERSION
+from edgebench.results.load import StoredResults
+from edgebench.results.redaction import exported, exported_path
+
+Schema = dict[str, Any]
+
+# CSV: one row per trial, empty where an estimate is missing.
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def export_csv(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
+    """Wide rows with full precision; for every profile its overall verdict, then that of each requirement."""
+    columns: dict[str, dict[str, str]] = {}  # verdicts by heading, then by trial
+    whole = {(entry.trial, entry.profile): entry.word for entry in overall(verdicts)}
+    for verdict in verdicts:
+        heading = f"verdict:{verdict.profile}"
+        columns.setdefault(heading, {})[verdict.trial] = whole[verdict.trial, verdict.profile]
+        columns.setdefault(f"{heading}:{verdict.requirement.name}", {})[verdict.trial] = verdict.word
+    rows = [
+        row | {heading: by_trial.get(trial.key) for heading, by_trial in columns.items()}
+        for trial, row in zip(trials, wide_rows(trials, verdicts), strict=True)
+    ]
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    headings = list(rows[0]) if rows else ["trial"]
+    writer.writerow([safe_cell(heading) for heading in headings])
+    writer.writerows([[safe_cell(row[heading]) for heading in headings] for row in rows])
+    return buffer.getvalue()
+
+
+def safe_cell(value: Any) -> Any:
+    """Value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
+    if not isinstance(value, str):
+        return plain(value)
+    text = words.plain(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+# The --json document.
+
+
+def document(
+    results: StoredResults,
+    trials: Sequence[Trial],
+    verdicts: Sequence[Verdict],
+    answers: Answers | None = None,
+    played: Sequence[BriefMissions] | None = None,
+) -> Document:
+    """Document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
+
+    `edgebench schema result` describes its fields. Answers and missions are added where they are given.
+    """
+    by_trial = {trial.key: trial for trial in trials}
+    entries = [verdict_entry(verdict, next_steps(by_trial[verdict.trial], verdict)) for verdict in verdicts]
+    whole: Document = plain(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "experiment": _experiment(results),
+            "run": None if results.run is None else results.run.model_dump(mode="json"),
+            "trials": [trial_document(trial, verdicts) for trial in trials],
+            "verdicts": entries,
+            **({} if answers is None else vars(answers)),
+            **({} if played is None else _missions(played)),
+        }
+    )
+    return whole
+
+
+def _missions(played: Sequence[BriefMissions]) -> Document:
+    return {
+        "missions": [
+            {"days": brief.days, "seed": SEED, **mission_entry(mission)}
+            for brief in played
+            for mission in brief.missions
+        ],
+        "missions_reasons": {brief.profile: brief.reason for brief in played if brief.reason},
+    }
+
+
+_PRIVATE = {"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}}
+"""Fields of the experiment that its document leaves out: long or private ones."""
+
+
+def _experiment(results: StoredResults) -> Document:
+    record = exported(results.experiment).model_dump(mode="json", exclude=_PRIVATE)
+    return record | {"path": exported_path(results.path, results.experiment)}
+
+
+# Schemas (draft 2020-12), from the types and the declarations of the metrics.
+
+
+def trial_properties() -> Schema:
+    """Properties of the entry of a trial."""
+    fields = object_schema(trial_adapter())["properties"]
+    estimates = {"estimates": _estimates_schema()}
+    for part in ("rails", "workers"):
+        fields[part]["items"] = object_of({**fields[part]["items"]["properties"], **estimates})
+    sentences = {"type": "array", "items": {"type": "string"}}
+    before, after = _split(fields, "rails")
+    return {
+        **before,
+        **estimates,
+        **after,
+        "warnings": Described("Warnings, one sentence each.", "sessions").schema(sentences),
+        "device_warnings": Described(
+            "Warnings that the device or its runtime gave itself.", "sessions"
+        ).schema(sentences),
+    }
+
+
+def _split(fields: Schema, name: str) -> tuple[Schema, Schema]:
+    at = list(fields).index(name)
+    return dict(list(fields.items())[:at]), dict(list(fields.items())[at:])
+
+
+def _estimates_schema() -> Schema:
+    estimate = object_schema(Estimate)["properties"]
+    estimate["session_values"] = estimate.pop("sessions")
+    unit = Described("Base unit of the metric: 1 for shares.", "the catalogue of metrics")
+    entry = object_of({**estimate, "unit": unit.schema({"type": "string"})})
+    metrics = {
+        metric.name: Described(metric.sentence, metric.source, metric.unit).schema(entry)
+        for metric in METRICS.values()
+    }
+    text = (
+        "Estimates by metric. Others are `<metric>_<statistic>` (image_s_p99), `<metric>_<stage>` "
+        "(stages_ms_infer) and `<metric>_<profile>` for those that depend on a schedule."
+    )
+    return Described(text, "sessions").schema(
+        {"type": "object", "properties": metrics, "additionalProperties": entry}
+    )
+
+
+def object_of(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> Schema:
+    """Schema of an object; all properties are required unless some are named."""
+    names = list(properties if required is None else required)
+    return {"type": "object", "properties": dict(properties), "required": names}
+
+
+def list_of(entry: Schema, text: str, source: str) -> Schema:
+    """Schema of a list, described."""
+    return Described(text, source).schema({"type": "array", "items": entry})
+
+
+def result_properties() -> Schema:
+    """Properties of the `--json` document, without its version."""
+    experiment = object_schema(ExperimentRecord)
+    fields = experiment["properties"]
+    del fields["trials"], fields["scene"]["properties"]["labels"]
+    for private in ("host", "port"):
+        del fields["targets"]["items"]["properties"][private]
+    for part in (fields["scene"], fields["targets"]["items"]):
+        part["required"] = [name for name in part["required"] if name in part["properties"]]
+    fields["path"] = Described("The result folder.", "command line").schema({"type": "string"})
+    return {
+        "experiment": Described(
+            "The experiment: what experiment.json has, without its trials and the scene's labels, and its "
+            "folder.",
+            "experiment.json",
+        ).schema(object_of(fields)),
+        "run": Described(
+            "The last run of the experiment, as run.json has it; null without one.", "run.json"
+        ).schema({**object_schema(RunRecord), "type": ["object", "null"]}),
+        "trials": list_of(object_of(trial_properties()), "One entry per planned trial.", "sessions"),
+        "verdicts": list_of(
+            object_schema(VerdictEntry),
+            "One entry per trial, profile and requirement; empty when no profile was asked for.",
+            "fit",
+        ),
+        **object_schema(Answers)["properties"],
+        **missions_schema(),
+    }
