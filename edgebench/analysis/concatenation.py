@@ -127,7 +127,7 @@ class ConcatenatedResults:
     def _all_trials(self) -> list[Trial]:
         """Trials of all results, with keys and targets that no two results share."""
         return [
-            replace(trial, key=f"{place}/{trial.key}", target=f"{name}: {trial.target}", cache={})
+            replace(trial, key=f"{place}/{trial.key}", target=f"{name}: {trial.target}")
             for place, (name, results) in enumerate(self.results.items())
             for trial in results.trial_list()
         ]

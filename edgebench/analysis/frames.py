@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edgebench.board_catalogue import Board, known_boards
 from edgebench.errors import UsageError
 from edgebench.judge.core.document import VerdictEntry, verdict_entry
+from edgebench.judge.core.next_steps import next_steps
 from edgebench.judge.core.table import (
     EstimateRow,
     Row,

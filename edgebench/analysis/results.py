@@ -89,7 +89,7 @@ def trial_table(caption: str, trials: Sequence[Trial], verdicts: Sequence[Verdic
         "power by": [rail_text(trial.rails[0]) if trial.rails else words.MISSING for trial in trials],
     }
     for whole in overall(verdicts):
-        columns.setdefault(whole.profile, []).append(f"{words.SYMBOLS[whole.word]} {whole.word}")
+        columns.setdefault(whole.profile, []).append(f"{words.SYMBOLS[whole.verdict]} {whole.verdict}")
     columns = {name: texts for name, texts in columns.items() if set(texts) != {words.MISSING}}
     reasons = sorted({trial.reason for trial in trials if trial.reason})
     return table_html(caption, list(columns), list(zip(*columns.values(), strict=True)), reasons[:_REASONS])

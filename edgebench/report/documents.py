@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from edgebench.judge.core.decision import Decision, decisions
 from edgebench.judge.core.document import (
     Document,
     VerdictEntry,
@@ -15,14 +16,18 @@ from edgebench.judge.core.document import (
     trial_document,
     verdict_entry,
 )
+from edgebench.judge.core.front import Axis, Front, fronts
+from edgebench.judge.core.judged import Judged
 from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.table import wide_rows
+from edgebench.judge.core.next_steps import next_steps
+from edgebench.judge.core.table import verdicts_by_trial, wide_rows
 from edgebench.judge.core.trial import Estimate, Trial
 from edgebench.judge.core.verdict import Verdict, overall
+from edgebench.judge.requirement import Requirement
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, RunRecord
 from edgebench.report import words
-from edgebench.report.missions import SEED, BriefMissions, mission_entry, missions_schema
+from edgebench.report.missions import SEED, BriefMissions, brief_missions, mission_entry, missions_schema
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path
@@ -38,7 +43,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def export_csv(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
     """Wide rows with full precision; for every profile its overall verdict, then that of each requirement."""
     columns: dict[str, dict[str, str]] = {}  # verdicts by heading, then by trial
-    whole = {(entry.trial, entry.profile): entry.word for entry in overall(verdicts)}
+    whole = {(entry.trial, entry.profile): entry.verdict for entry in overall(verdicts)}
     for verdict in verdicts:
         heading = f"verdict:{verdict.profile}"
         columns.setdefault(heading, {})[verdict.trial] = whole[verdict.trial, verdict.profile]
@@ -66,31 +71,56 @@ def safe_cell(value: Any) -> Any:
 # The --json document.
 
 
-def document(
-    results: StoredResults,
-    trials: Sequence[Trial],
-    verdicts: Sequence[Verdict],
-    answers: Answers | None = None,
-    played: Sequence[BriefMissions] | None = None,
-) -> Document:
+def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
     """Document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
 
-    `edgebench schema result` describes its fields. Answers and missions are added where they are given.
+    `edgebench schema result` describes its fields.
+
+    Args:
+        judged: judged result.
+        axes: metrics of one Pareto front, in place of one front per profile.
     """
-    by_trial = {trial.key: trial for trial in trials}
-    entries = [verdict_entry(verdict, next_steps(by_trial[verdict.trial], verdict)) for verdict in verdicts]
+    results, trials, verdicts = judged.results, judged.trials, judged.verdicts
+    by_key = {trial.key: trial for trial in trials}
+    by_trial = verdicts_by_trial(verdicts)
     whole: Document = plain(
         {
             "schema_version": SCHEMA_VERSION,
             "experiment": _experiment(results),
             "run": None if results.run is None else results.run.model_dump(mode="json"),
-            "trials": [trial_document(trial, verdicts) for trial in trials],
-            "verdicts": entries,
-            **({} if answers is None else vars(answers)),
-            **({} if played is None else _missions(played)),
+            "trials": [trial_document(trial, by_trial.get(trial.key, ())) for trial in trials],
+            "verdicts": [
+                verdict_entry(verdict, next_steps(by_key[verdict.trial], verdict)) for verdict in verdicts
+            ],
+            "decisions": decisions(trials, overall(verdicts)),
+            "pareto": [_front(front) for front in fronts(trials, judged.profiles, axes)],
+            **_missions(brief_missions(results, trials, judged.profiles)),
         }
     )
     return whole
+
+
+def _front(front: Front) -> Document:
+    """Front with its estimates in the units of its axes."""
+    trials = [
+        {
+            **plain(trial),
+            "estimates": [
+                {
+                    "quantity": axis.quantity,
+                    **{end: _scaled(getattr(estimate, end), axis) for end in ("value", "low", "high")},
+                    "basis": estimate.basis,
+                }
+                for axis, estimate in zip(front.axes, trial.estimates, strict=True)
+            ],
+        }
+        for trial in front.trials
+    ]
+    return {**plain(front), "trials": trials}
+
+
+def _scaled(number: float | None, axis: Axis) -> float | None:
+    return None if number is None else number / METRICS[axis.quantity].units[axis.unit]
 
 
 def _missions(played: Sequence[BriefMissions]) -> Document:
@@ -194,6 +224,28 @@ def result_properties() -> Schema:
             "One entry per trial, profile and requirement; empty when no profile was asked for.",
             "fit",
         ),
-        **object_schema(Answers)["properties"],
+        "decisions": list_of(
+            object_schema(Decision), "Answer to each profile: one entry per profile.", "fit"
+        ),
+        "pareto": list_of(
+            _front_schema(),
+            "Trials that no other is better than in all metrics: one entry per profile.",
+            "fit",
+        ),
         **missions_schema(),
     }
+
+
+def _front_schema() -> Schema:
+    front = object_schema(Front)
+    standings = front["properties"]["trials"]["items"]["properties"]
+    estimate = object_schema(Estimate)["properties"]
+    axis = object_schema(Axis)["properties"]
+    entry = {
+        "quantity": axis["quantity"],
+        **{name: estimate[name] for name in ("value", "low", "high", "basis")},
+    }
+    standings["estimates"] = list_of(
+        object_of(entry), "One entry per axis, in their order, in the unit of the axis.", "trial"
+    )
+    return front

@@ -206,10 +206,14 @@ class VerdictEntry:
 
 def verdict_entry(verdict: Verdict, next_steps: Iterable[NextStep] = ()) -> VerdictEntry:
     """Entry of a verdict in documents and frames; a step's limit is in the requirement's unit, too."""
-    requirement, estimate = verdict.requirement, verdict.estimate
+    requirement, estimate, scale = verdict.requirement, verdict.estimate, verdict.requirement.scale
 
     def scaled(number: float | None) -> float | None:
-        return None if number is None or not math.isfinite(number) else number / requirement.scale
+        return None if number is None or not math.isfinite(number) else number / scale
+
+    def with_unit(step: NextStep) -> NextStep:
+        sides = tuple(side / scale for side in step.limit) if isinstance(step.limit, tuple) else None
+        return dataclasses.replace(step, limit=sides or scaled(step.limit))
 
     return VerdictEntry(
         trial=verdict.trial,
@@ -219,9 +223,7 @@ def verdict_entry(verdict: Verdict, next_steps: Iterable[NextStep] = ()) -> Verd
         statistic=requirement.statistic,
         averaging_s=requirement.averaging_s,
         wanted=requirement.wanted,
-        limit=verdict.limit / requirement.scale
-        if isinstance(requirement.limit, tuple)
-        else requirement.limit,
+        limit=verdict.limit / scale if isinstance(requirement.limit, tuple) else requirement.limit,
         unit=requirement.unit,
         value=scaled(estimate.value),
         low=scaled(estimate.low),
@@ -231,5 +233,5 @@ def verdict_entry(verdict: Verdict, next_steps: Iterable[NextStep] = ()) -> Verd
         verdict=verdict.word,
         margin=scaled(verdict.margin),
         reason=verdict.reason,
-        next_steps=tuple(dataclasses.replace(step, limit=scaled(step.limit)) for step in next_steps),
+        next_steps=tuple(map(with_unit, next_steps)),
     )

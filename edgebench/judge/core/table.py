@@ -78,7 +78,7 @@ def estimates_with(trial: Trial, verdicts: Sequence[Verdict] = ()) -> list[tuple
 
 def estimate_rows(trials: Iterable[Trial], verdicts: Sequence[Verdict] = ()) -> Iterator[EstimateRow]:
     """Tidy rows of all estimates, by trial, then in the order of its estimates."""
-    by_trial = _by_trial(verdicts)
+    by_trial = verdicts_by_trial(verdicts)
     for trial in trials:
         for key, estimate in estimates_with(trial, by_trial.get(trial.key, ())):
             yield EstimateRow(
@@ -137,7 +137,7 @@ def wide_rows(trials: Sequence[Trial], verdicts: Sequence[Verdict] = ()) -> list
     Estimates are those of the trial itself; power and energy are those of the rail that represents the board.
     All rows have the same columns in the same order.
     """
-    by_trial = _by_trial(verdicts)
+    by_trial = verdicts_by_trial(verdicts)
     cells = [
         estimate_cells(
             (key, estimate)
@@ -200,7 +200,8 @@ def key_of(column: str, worker: int | None = None, rail: str = "") -> EstimateKe
     return EstimateKey(metric.name, metric.statistics[0], worker, rail, stage=rest)
 
 
-def _by_trial(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+def verdicts_by_trial(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+    """Verdicts by the key of their trial."""
     by_trial: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         by_trial.setdefault(verdict.trial, []).append(verdict)

@@ -38,7 +38,8 @@ class NextStep:
     arguments: tuple[str, ...] = ()
     """Arguments of a command, such as ("--sessions", "9"); empty for a step without one. Source: fit."""
     limit: Limit | None = None
-    """Nearest limit that the trial passes, for relax; null for other kinds. Source: fit."""
+    """Nearest limit that the trial passes, for relax: in the unit of its verdict's entry, in decisions in
+    base units. Null for other kinds. Source: fit."""
     reason: str = ""
     """Amount or condition in words, such as "some 9 sessions". Source: fit."""
 
