@@ -1,28 +1,18 @@
-"""The forms of a report: their names and endings, what writes each, and the JSON and CSV documents."""
+"""Forms of a report: their names, their endings and their writers."""
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from edgebench.errors import UsageError
 from edgebench.files import require_file_name, require_writable, unwritten, write_output
-from edgebench.judge.answers import Answers
-from edgebench.judge.columns import document_fields, missing_reasons, trial_columns
-from edgebench.judge.judged import Judged
-from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import notes as verdict_groups
-from edgebench.report import words
-from edgebench.report.missions import SEED, BriefMissions, mission_entry
-from edgebench.report.words import SCHEMA_VERSION, as_json, clean
-from edgebench.results.load import StoredResults
-from edgebench.results.redaction import exported, exported_path
+
+if TYPE_CHECKING:
+    from edgebench.judge.core.judged import Judged
 
 STANDARD_OUTPUT = Path("-")
 """Means stdout in place of a file."""
@@ -62,12 +52,16 @@ def _markdown(judged: Judged) -> bytes:
 
 
 def _json(judged: Judged) -> bytes:
-    from edgebench.judge.answers import answers
-    from edgebench.report.missions import brief_missions
+    from edgebench.report.documents import document
+    from edgebench.report.words import as_json
 
-    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
-    played = brief_missions(judged.results, judged.summaries, judged.profiles)
-    return _utf8(as_json(document(judged.results, judged.summaries, judged.verdicts, beyond, played)))
+    return _utf8(as_json(document(judged)))
+
+
+def _csv(judged: Judged) -> bytes:
+    from edgebench.report.documents import export_csv
+
+    return _utf8(export_csv(judged.trials, judged.verdicts))
 
 
 def _pdf(judged: Judged) -> bytes:
@@ -86,12 +80,7 @@ FORMS: Mapping[str, Form] = {
         Form("html", (".html", ".htm"), "a page", _html),
         Form("md", (".md",), "Markdown", _markdown),
         Form("json", (".json",), "the --json document", _json),
-        Form(
-            "csv",
-            (".csv",),
-            "one row per trial",
-            lambda judged: _utf8(export_csv(judged.summaries, judged.verdicts)),
-        ),
+        Form("csv", (".csv",), "one row per trial", _csv),
         Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", _pdf, is_text=False),
     )
 }
@@ -138,7 +127,7 @@ def form_of(path: Path, name: str | None = None) -> Form:
     return asked or by_ending or FORMS[DEFAULT_ON_STDOUT]
 
 
-# A report as a file, in the form that its name asks for.
+# Report as a file, in the form that its name chooses.
 
 
 def require_output(path: Path, form: str | None = None) -> None:
@@ -177,152 +166,3 @@ def export(judged: Judged, path: Path, form: str | None = None) -> Path:
     require_output(path, form)
     write_output(path, form_of(path, form).write(judged), "-o")
     return path
-
-
-# The trials as CSV: one row a trial, units in the headings, empty where a figure is missing.
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def export_csv(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> str:
-    """One row a trial; full precision; for every profile its overall verdict, then each requirement's.
-
-    Where declared power was judged, a column behind the requirement's says which kind; where a bound was, one
-    says which; behind one that is wanted alone a column says so.
-    """
-    wholes = verdict_groups.wholes(verdicts)
-    words_of: dict[str, dict[str, Any]] = {}  # by heading, then by trial
-    for verdict in verdicts:
-        heading = f"verdict:{verdict.profile}:{verdict.requirement}"
-        cells = {
-            f"verdict:{verdict.profile}": wholes[verdict.trial, verdict.profile].verdict,
-            heading: verdict.verdict,
-            f"{heading}:wanted": "wanted" if verdict.wanted else "",
-            f"{heading}:declared": verdict.declared,
-            f"{heading}:bound": _bound(verdict) if verdict.bound else "",
-        }
-        for name, text in cells.items():
-            if text:
-                words_of.setdefault(name, {})[verdict.trial] = text
-    columns = trial_columns(summaries)
-    keyed = _figures_of_profiles(verdicts) | words_of
-    rows = [
-        {column.heading: column.value(summary) for column in columns}
-        | {heading: by_trial.get(summary.key) for heading, by_trial in keyed.items()}
-        for summary in summaries
-    ]
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    headings = list(rows[0]) if rows else ["key"]
-    writer.writerow([safe_cell(heading) for heading in headings])
-    writer.writerows([[safe_cell(row[heading]) for heading in headings] for row in rows])
-    return buffer.getvalue()
-
-
-def _figures_of_profiles(verdicts: Sequence[Verdict]) -> dict[str, dict[str, Any]]:
-    """Figures that a trial has under a profile alone, such as storage_bytes: by heading, then by trial.
-
-    In the metric's base unit; `:low` and `:high` are the ends of a figure that has them.
-    """
-    figures: dict[str, dict[str, Any]] = {}
-    for verdict in verdicts:
-        metric = METRICS.get(verdict.quantity)
-        if metric is None or not {"schedule", "uplink_bps"} & {*metric.conditions}:
-            continue
-        heading = f"{metric.name}:{verdict.profile}"
-        for end, value in (("", verdict.value), (":low", verdict.low), (":high", verdict.high)):
-            if isinstance(value, float | int):
-                figures.setdefault(f"{heading}{end}", {})[verdict.trial] = value * metric.units[verdict.unit]
-    return figures
-
-
-def _bound(verdict: Verdict) -> str:
-    """`above 5 W`, with every digit."""
-    end = verdict.high if verdict.low is None else verdict.low
-    return f"{verdict.bound} {end:.15g}{words.spaced(verdict.unit)}"
-
-
-def safe_cell(value: Any) -> Any:
-    """A value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
-    if not isinstance(value, str):
-        return clean(value)
-    text = words.plain(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-# The `--json` document, version 1: everything a program needs from an experiment, and nothing to parse.
-
-
-def document(
-    results: StoredResults,
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    beyond: Answers | None = None,
-    played: Sequence[BriefMissions] | None = None,
-) -> dict[str, Any]:
-    """The document that `--json` prints, as plain data that `json.dumps(allow_nan=False)` takes.
-
-    Its fields are described in `result.schema.json`. A figure that is missing is null and `reasons` of
-    its trial says why, under the figure's name. Decisions and missions are added where they are
-    given.
-    """
-    plain: dict[str, Any] = clean(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "experiment": _experiment(results),
-            "run": None if results.run is None else results.run.model_dump(mode="json"),
-            "trials": [_trial(summary) for summary in summaries],
-            "workers": worker_rows(summaries),
-            "verdicts": verdicts,
-            **({} if beyond is None else vars(beyond)),
-            **({} if played is None else _missions(played)),
-        }
-    )
-    return plain
-
-
-def worker_rows(summaries: Sequence[TrialSummary]) -> list[dict[str, Any]]:
-    """One row a worker of the trials with several (`WorkerSummary`)."""
-    return [dict(worker) for summary in summaries if summary.sharing for worker in summary.workers]
-
-
-def _missions(played: Sequence[BriefMissions]) -> dict[str, Any]:
-    return {
-        "missions": [
-            {"days": brief.days, "seed": SEED, **mission_entry(mission)}
-            for brief in played
-            for mission in brief.missions
-        ],
-        "missions_reasons": {brief.profile: brief.reason for brief in played if brief.reason},
-    }
-
-
-def _experiment(results: StoredResults) -> dict[str, Any]:
-    record = exported(results.experiment).model_dump(
-        mode="json",
-        exclude={"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}},
-    )
-    return record | {"path": exported_path(results.path, results.experiment)}
-
-
-def _trial(summary: TrialSummary) -> dict[str, Any]:
-    return {
-        **{name: getattr(summary, name) for name in IDENTITY},
-        **document_fields(summary),
-        **{name: getattr(summary, name) for name in CONDITIONS},
-        "reasons": missing_reasons(summary),
-    }
-
-
-IDENTITY = (
-    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "status",
-)  # fmt: skip
-"""The fields of a summary that say which trial it is; the metrics follow."""
-
-CONDITIONS = (
-    "power_reason", "workers", "sustained", "ended", "interval_confidence", "warnings", "failures", "timed",
-    "mark", "measured_patches", "untimed_stages", "extrapolated", "emulated", "assumed", "state",
-    "scene_covered", "built", "published",
-)  # fmt: skip
-"""The fields of a summary that say under what conditions its metrics hold."""

@@ -16,27 +16,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any
 from unittest.mock import patch
 
 from edgebench.errors import StoredResultError, UnavailableError, UsageError
-from edgebench.judge.columns import trial_columns
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.report import notes as verdict_groups
+from edgebench.judge.core.table import column_of, wide_rows
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.verdict import Verdict, overall
 from edgebench.report import tables, words
 
 # A result as a tracking store takes it: a run a trial, with parameters, metrics and tags.
 
 
 PARAMETERS = (
-    "key", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings", "timed",
-    "measured_patches", "untimed_stages",
+    "trial", "target", "variant", "depth_multiplier", "precision", "batch", "concurrency", "settings",
+    "scene",
 )  # fmt: skip
-"""Columns that say what was measured, and how; the other numbers are metrics, the other texts tags."""
-
-BY_SESSION = ("image_s", "infer_s")
-"""Figures whose sessions' medians are a metric of their own, a step a session."""
+"""Columns that say which trial it is; the other numbers are metrics, the other texts tags."""
 
 LONGEST_TEXT = 5000
 """What tracking stores take of a parameter or a tag: MLflow up to 6,000 characters of a parameter."""
@@ -48,11 +44,11 @@ class TrackedRun:
     """One trial.
 
     Attributes:
-        name: what reports call the trial.
-        measured: whether the trial has its figures.
+        name: name of the trial in reports.
+        measured: whether the trial has estimates.
         parameters, tags: texts by name, none of them empty.
-        metrics: finite numbers by name, one a step: `edgebench.judge.columns` says what each holds, with its
-            unit; `*_of_session` has a step a session.
+        metrics: finite numbers by name, one per step, as the wide table has them in base units;
+            `*_of_session` has one step per session.
     """
 
     name: str
@@ -62,33 +58,31 @@ class TrackedRun:
     tags: dict[str, str] = field(default_factory=dict)
 
 
-def tracked_runs(summaries: Sequence[TrialSummary], verdicts: Sequence[Verdict]) -> list[TrackedRun]:
-    """A run a trial. A figure that is missing is no metric."""
-    columns = trial_columns(summaries)
-    names = tables.trial_names(summaries)
-    runs = {
-        each.key: TrackedRun(words.plain(names[each.key], 120), each.status in ("done", "partial"))
-        for each in summaries
-    }
-    for summary in summaries:
-        run = runs[summary.key]
-        for column in columns:
-            value, name = column.value(summary), _name(column.heading)
+def tracked_runs(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[TrackedRun]:
+    """One run per trial. A missing estimate is no metric."""
+    names = tables.trial_names(trials)
+    runs = {}
+    for trial, row in zip(trials, wide_rows(trials), strict=True):
+        run = runs[trial.key] = TrackedRun(
+            words.plain(names[trial.key], 120), trial.status in ("done", "partial")
+        )
+        for column, value in row.items():
             if value is None or value == "":
                 continue
-            if column.heading in PARAMETERS or column.heading.startswith("setting:"):
-                run.parameters[name] = words.plain(value, LONGEST_TEXT)
+            if column in PARAMETERS or column.startswith("setting:"):
+                run.parameters[_name(column)] = words.plain(value, LONGEST_TEXT)
             elif isinstance(value, str | bool):
-                run.tags[name] = words.plain(value, LONGEST_TEXT)
+                run.tags[_name(column)] = words.plain(value, LONGEST_TEXT)
             elif math.isfinite(value):
-                run.metrics[name] = (float(value),)
-        for figure in BY_SESSION:
-            if values := tuple(map(median, filter(None, getattr(summary, f"{figure}_values")))):
-                run.metrics[f"{figure}_of_session"] = values
-    for (trial, profile), whole in verdict_groups.wholes(verdicts).items():
-        runs[trial].tags[_name(f"verdict.{profile}")] = whole.verdict
-    for verdict in verdicts:
-        runs[verdict.trial].tags[_name(f"verdict.{verdict.profile}.{verdict.requirement}")] = verdict.verdict
+                run.metrics[_name(column)] = (float(value),)
+        for key, estimate in trial.estimates.items():
+            if key.worker is None and estimate.sessions:
+                run.metrics.setdefault(_name(f"{column_of(key)}_of_session"), estimate.sessions)
+    for whole in overall(verdicts):
+        tags = runs[whole.trial].tags
+        tags[_name(f"verdict.{whole.profile}")] = whole.verdict
+        for verdict in whole.verdicts:
+            tags[_name(f"verdict.{whole.profile}.{verdict.requirement.name}")] = verdict.word
     return list(runs.values())
 
 
