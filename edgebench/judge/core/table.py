@@ -113,7 +113,8 @@ def estimate_cells(estimates: Keyed) -> Row:
         if name not in cells:
             cells[name] = estimate.value
             if not estimate.is_exact:
-                cells |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+                ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+                cells |= {column: end for column, end in ends.items() if end is not None}
     return cells
 
 
@@ -195,7 +196,7 @@ def key_of(column: str, worker: int | None = None, rail: str = "") -> EstimateKe
     """
     metric = METRICS[metric_in(column)]
     rest = column.removeprefix(metric.name).removeprefix("_")
-    if rest in metric.statistics:
+    if rest in metric.statistics[1:]:
         return EstimateKey(metric.name, rest, worker, rail)
     return EstimateKey(metric.name, metric.statistics[0], worker, rail, stage=rest)
 
