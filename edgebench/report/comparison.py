@@ -35,7 +35,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import ComparedTrial
 from edgebench.report import notes, words
 from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text
-from edgebench.report.forms import safe_cell
+from edgebench.report.documents import safe_cell
 from edgebench.report.markdown import blocks_text, escape
 from edgebench.report.notes import Trials, shared
 from edgebench.report.tables import trial_names

@@ -12,20 +12,21 @@ import pandas as pd
 
 import edgebench
 from edgebench.analysis.column_descriptions import FRAMES, columns_of
-from edgebench.analysis.frames import summary_frame
-from edgebench.judge.published import judge_published
+from edgebench.analysis.frames import wide_frame
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.published import judge_published
 from tests import synthetic_results
 
 PAGE = Path(__file__).parents[2] / "docs" / "columns.md"
 HEAD = """# Columns
 
-What `edgebench.load(...)` and the rest give as pandas frames: every column, its type, its unit and what it
-holds. `edgebench.columns("summaries")` says the same of one frame in Python.
+Columns of all pandas frames, with type, unit and meaning. `edgebench.columns("summaries")` gives those of one
+frame in Python.
 `python -m tests.analysis.columns_page` makes this page.
 
-A missing figure is NaN (`<NA>` of Int64 and boolean), never 0; `Results.reasons()` says why. Times of samples
-(`*_ns`) are on the device's monotonic clock. Intervals are 95 %, over sessions unless stated. A name in angle
-brackets means others: `<stage>_ms` for patchify_ms, preprocess_ms and infer_ms.
+A missing number is NaN (`<NA>` of Int64 and boolean), never 0; `reason` of `Results.estimates()` says why.
+Times of samples (`*_ns`) are on the device's monotonic clock. Intervals are 95 %, over sessions unless
+stated. A name in angle brackets means others: `<metric>_low` for image_s_low and the rest.
 
 No two rows of a frame have the same key. Frames of `edgebench.concat` have the index (`result`, `trial`): of
 which result a row is, then its trial. Their keys are those below with `result` in front. They are joined on
@@ -39,8 +40,9 @@ WHAT = {
     "windows": "One row a window, of devices that give windows and no passes (`Results.windows`).",
     "probes": "One row a sample and channel of a meter or monitor (`Results.probes`).",
     "predictions": "One row a session, worker, set and patch or image (`Results.predictions`).",
-    "summaries": "One row a trial, by its key (`Results.summaries()`); the columns of the CSV.",
-    "reasons": "One row a trial and figure that is missing (`Results.reasons()`).",
+    "estimates": "One row per estimate of a trial (`Results.estimates()`).",
+    "summaries": "One row per trial, by its key (`Results.summaries()`); the columns of the CSV.",
+    "classes": "One row per trial, labelled set and class (`Results.classes()`).",
     "verdicts": "One row a trial, profile and requirement (`Results.verdicts(profiles)`).",
     "mission": "One row a trial and profile (`Results.mission(profile)`).",
     "rails": "One row a trial and rail of a meter (`Results.rails()`).",
@@ -61,12 +63,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "windows": ("trial", "session", "worker", "window"),
     "probes": ("trial", "session", "probe", "channel", "t_ns"),
     "predictions": ("trial", "session", "worker", "set", "index"),
+    "estimates": ("trial", "metric", "statistic", "worker", "rail", "stage", "profile"),
     "summaries": ("trial",),
-    "reasons": ("trial", "column"),
+    "classes": ("trial", "worker", "set", "class"),
     "verdicts": ("trial", "profile", "requirement"),
     "mission": ("trial", "profile"),
-    "rails": ("trial", "meter", "channel"),
-    "workers": ("trial", "worker"),
+    "rails": ("trial", "name"),
+    "workers": ("trial", "number"),
     "boards": ("board",),
     "comparison": ("baseline", "result", "trial_a", "trial_b", "metric"),
     "unpaired": ("result", "of", "trial"),
@@ -82,10 +85,15 @@ def description_of(frame: str, column: str) -> str | None:
     fitting = [
         name
         for name in described
-        if "<" in name
-        and re.fullmatch(".+".join(re.escape(part) for part in re.split("<[^>]+>", name)), column)
+        if "<" in name and re.fullmatch("".join(map(_pattern, re.split("(<[^>]+>)", name))), column)
     ]
     return max(fitting, key=len, default=None)  # the one that leaves the least open
+
+
+def _pattern(part: str) -> str:
+    if part == "<metric>":
+        return f"(?:{'|'.join(METRICS)})(?:_.+)?"
+    return ".+" if part.startswith("<") else re.escape(part)
 
 
 def page(types: dict[tuple[str, str], str]) -> str:
@@ -95,7 +103,7 @@ def page(types: dict[tuple[str, str], str]) -> str:
 
 def _section(frame: str, types: dict[tuple[str, str], str]) -> str:
     rows = [
-        f"| `{name}` | {types[frame, name]} | {text.unit} | {_cell(text.text)} |"
+        f"| `{name}` | {types.get((frame, name), 'float64')} | {text.unit} | {_cell(text.text)} |"
         for name, text in columns_of(frame).items()
     ]
     head = ["| column | type | unit | meaning |", "| --- | --- | --- | --- |"]
@@ -143,19 +151,18 @@ def frames(folder: Path) -> Iterator[tuple[str, pd.DataFrame]]:
         results = edgebench.load(path)
         for name in ("trials", "sessions", "passes", "batches", "windows", "probes", "predictions"):
             yield name, getattr(results, name)
+        yield "estimates", results.estimates("disco-greenland")
         yield "summaries", results.summaries()
-        yield "reasons", results.reasons()
+        yield "classes", results.classes()
         yield "rails", results.rails()
         yield "verdicts", results.verdicts("disco-realtime")
         if path == made:
             yield "mission", results.mission("disco-greenland", days=1)
             yield "summaries", results.summaries(declared_power="cpu=9:maximum:its label")
-            [summary] = results.trial_summaries()
-            rails = tuple(replace(rail, primary=False, channel="other") for rail in summary.power or ())
-            several = replace(summary, settings={"threads": 2}, power=(*(summary.power or ()), *rails))
-            yield "summaries", summary_frame([several])
+            [trial] = results.trial_list()
+            yield "summaries", wide_frame([replace(trial, settings={"threads": 2})])
     yield "workers", edgebench.load(shared).workers()
-    yield "summaries", summary_frame(judge_published([]).summaries)
+    yield "summaries", wide_frame(judge_published([]).trials)
     yield "published", edgebench.published().figures
     yield "boards", edgebench.boards()
     compared = edgebench.compare(made, synthetic_results.made_experiment(folder, name="other"))

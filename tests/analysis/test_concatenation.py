@@ -58,7 +58,8 @@ def test_computed_frames_hold_both_too(both: ConcatenatedResults) -> None:
     assert both.summaries().index.names == ["result", "trial"] and both.summaries().index.is_unique
     assert set(named(both.verdicts("disco-realtime"))) == {"made", "made (2)"}
     assert len(both.mission("disco-greenland", days=5)) == 3
-    assert set(named(both.reasons())) == {"made", "made (2)"}
+    assert set(named(both.estimates())) == {"made", "made (2)"}
+    assert set(named(both.classes())) == {"made", "made (2)"}
     assert set(named(both.rails())) == {"made"}
 
 

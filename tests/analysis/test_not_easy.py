@@ -68,7 +68,7 @@ def test_the_page_gives_the_median_of_the_reports_and_of_the_files(not_easy: Pat
         for worker, own in rows[rows["phase"] == "steady"].groupby("worker"):
             sessions.setdefault((key, int(str(worker))), []).append(own["image_ns"].median() / 1e9)
     assert {key: pytest.approx(np.mean(values)) for key, values in sessions.items()} == medians_s.to_dict()
-    reported = names["summaries"]["image_s_median"].dropna()
+    reported = names["summaries"]["image_s"].dropna()
     assert len(reported) == 4
     for key, value in reported.items():
         assert medians_s[key, 0] == pytest.approx(value)
@@ -119,8 +119,8 @@ def test_the_page_finds_the_pictures_that_are_wrong(not_easy: Path) -> None:
     images, summaries = names["images"], names["summaries"]
     own = images[(images["trial"] == key_of(QUARTER[0]))]
     wrong = own[own["label"] != own["predicted"]]
-    k, n = summaries.loc[key_of(QUARTER[0]), ["accuracy_k", "accuracy_n"]]
-    assert (len(own) - len(wrong), len(own)) == (k, n) and 0 < len(wrong) < n / 2
+    share, k, n = summaries.loc[key_of(QUARTER[0]), "accuracy"], len(own) - len(wrong), len(own)
+    assert k / n == share and 0 < len(wrong) < n / 2
     shares = pd.crosstab(own["label_name"], own["predicted_name"])
     assert list(shares.index) == list(shares.columns) == list(CLASSES)
     assert np.trace(shares.to_numpy()) == k
@@ -140,7 +140,9 @@ def test_a_label_that_the_model_has_no_class_for_keeps_its_name(tmp_path: Path) 
 def computed(results: Any) -> dict[str, pd.DataFrame]:
     """Every frame of a result, or of several."""
     frames = {name: getattr(results, name) for name in ("trials", "sessions", *TABLES)}
-    frames |= {name: getattr(results, name)() for name in ("summaries", "reasons", "rails", "workers")}
+    frames |= {
+        name: getattr(results, name)() for name in ("estimates", "summaries", "classes", "rails", "workers")
+    }
     profiles = ["disco-realtime", "disco-greenland"]
     return frames | {"verdicts": results.verdicts(profiles), "mission": results.mission(profiles[1], days=1)}
 
@@ -165,7 +167,7 @@ def test_no_two_rows_have_the_same_key(results: edgebench.Results, not_easy: Pat
 
 
 def test_frames_of_trials_can_be_written(results: edgebench.Results, tmp_path: Path) -> None:
-    for name in ("trials", "rails", "workers", "summaries"):
+    for name in ("trials", "estimates", "classes", "rails", "workers", "summaries"):
         computed(results)[name].to_parquet(tmp_path / f"{name}.parquet")
     assert pd.read_parquet(tmp_path / "trials.parquet")["settings"].str.startswith("with=").any()
 
@@ -186,12 +188,11 @@ def test_what_is_missing_has_its_reason(results: edgebench.Results) -> None:
     assert (trials["reason"] == "").equals(trials["status"] == "done")
     assert set(trials.loc[trials["emulated"], "target"]) == {"mcu"}
     assert results.windows["emulated"].all()
-    reasons = results.reasons().set_index(["trial", "column"])["reason"]
-    summaries = results.summaries()
-    stages = ["patchify_ms", "preprocess_ms", "infer_ms"]
-    for column in (*stages, "load_s", "import_s", "first_pass_s", "image_s_median", "slowdown_low"):
-        missing = summaries.index[summaries[column].isna()]
-        assert len(missing) and all(reasons[key, column] for key in missing), column
+    tidy = results.estimates()
+    missing = tidy[tidy["value"].isna()]
+    assert (missing["reason"] != "").all()
+    reasons = missing[missing["worker"].isna()].set_index(["trial", "metric"])["reason"]
+    assert {"stages_ms", "load_s", "import_s", "first_pass_s", "image_s"} <= {key[1] for key in reasons.index}
     assert "emulated" in reasons[key_of(QUARTER[0], "mcu"), "load_s"]
 
 
@@ -258,8 +259,8 @@ def test_stages_that_overlap_end_where_the_image_ends(tmp_path: Path) -> None:
     folder = synthetic_results.made_experiment(tmp_path, variants=QUARTER[:1], concurrency=3)
     results = edgebench.load(folder)
     [panel] = results.plot.stages(ax=Figure())
-    [image_s] = results.summaries()["image_s_median"]
-    [infer_ms] = results.summaries()["infer_ms"]
+    [image_s] = results.summaries()["image_s"]
+    [infer_ms] = results.summaries()["stages_ms_infer"]
     bars: dict[str, Any] = {str(container.get_label()): container[0] for container in panel.containers}
     end = bars["infer"].get_x() + bars["infer"].get_width()
     assert end == pytest.approx(1e3 * image_s / 20, rel=2e-3)
@@ -275,7 +276,7 @@ def test_no_ratio_is_formed_across_scenes(tmp_path: Path) -> None:
         for name, rows, image_s in (("small", 1, dict.fromkeys(QUARTER, 0.001)), ("large", 4, {}))
     )
     several = edgebench.concat([small, large])
-    trials = sorted(several.plot._all_trials(), key=lambda trial: trial.latency.median)  # type: ignore[union-attr]
+    trials = sorted(several.plot._all_trials(), key=lambda trial: trial.latency.value)  # type: ignore[union-attr]
     ratios = ratios_to_quickest(trials)
     assert len(ratios) == 2 and all(ratio.median < 2 for ratio in ratios.values())
     axes = several.plot.targets(ax=Figure())

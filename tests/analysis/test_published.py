@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.judge.published import judge_published
+from edgebench.judge.core.published import judge_published
 from edgebench.stats.compare import wilson
 
 
-def figure(quantity: str, target: str, variant: str | None = None) -> dict[str, Any]:
+def figure(metric: str, target: str, variant: str | None = None) -> dict[str, Any]:
     figures = edgebench.published().figures
-    rows = figures[(figures["target"] == target) & (figures["quantity"] == quantity)]
+    rows = figures[(figures["target"] == target) & (figures["metric"] == metric)]
     rows = rows if variant is None else rows[rows["variant"] == variant]
     assert len(rows) == 1
     return {str(name): value for name, value in rows.iloc[0].items()}
@@ -23,7 +23,7 @@ def figure(quantity: str, target: str, variant: str | None = None) -> dict[str, 
 def test_every_published_figure_has_one_row_with_its_source() -> None:
     figures = edgebench.published().figures
     judged = judge_published([])
-    assert len(figures) == sum(len(summary.published) for summary in judged.summaries) > 20
+    assert set(figures["trial"]) == {trial.key for trial in judged.trials} and len(figures) > 20
     assert figures["address"].str.startswith("https://").all()
     assert set(figures["form"]) == {"number", "share", "bound", "picture"}
     assert figures.loc[figures["form"] == "picture", ["value", "low", "high"]].isna().all(axis=None)
@@ -55,13 +55,13 @@ def test_verdicts_are_those_of_the_command() -> None:
     judged = judge_published()
     frame = edgebench.published().verdicts()
     assert list(frame["trial"]) == [verdict.trial for verdict in judged.verdicts]
-    assert list(frame["verdict"]) == [verdict.verdict for verdict in judged.verdicts]
+    assert list(frame["verdict"]) == [verdict.word for verdict in judged.verdicts]
     of_one = edgebench.published().verdicts("disco-realtime")
     assert set(of_one["profile"]) == {"disco-realtime"}
     decided = of_one[of_one["verdict"].isin(["pass", "fail"])]
-    decided = decided[decided["quantity"] != "size_mm"]  # of boards
+    decided = decided[decided["metric"] != "size_mm"]  # of boards
     slow = ("coral-dev-board-cpu", "stm32h747", "stm32mp257f")  # by their inference alone
-    assert set(zip(decided["target"], decided["quantity"], decided["verdict"], strict=True)) == {
+    assert set(zip(decided["target"], decided["metric"], decided["verdict"], strict=True)) == {
         *((target, "image_s", "fail") for target in slow),
         ("coral-mini", "image_s", "pass"),
         ("coral-mini", "power_peak_w", "pass"),

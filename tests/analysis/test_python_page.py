@@ -77,5 +77,5 @@ def test_the_page_names_all_that_there_is() -> None:
             "session_rows",
             "session_records",
         )
-        inner += ("rows", "rows_of_trials", "image_paths", "scene_jpeg", "trial_summaries")
+        inner += ("rows", "rows_of_trials", "image_paths", "scene_jpeg", "trial_list")
         assert name in text or name in inner, name
