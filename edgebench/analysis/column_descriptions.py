@@ -18,9 +18,9 @@ from edgebench.errors import UsageError
 from edgebench.judge.comparison import Difference, MetricComparison
 from edgebench.judge.core.document import VerdictEntry
 from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.mission import Mission
 from edgebench.judge.core.table import EstimateRow
 from edgebench.judge.core.trial import Rail, Trial, Worker
-from edgebench.judge.mission import Mission
 from edgebench.judge.pairing import ComparedTrial, Unpaired
 from edgebench.records.described import Described, texts_of
 from edgebench.records.stored import SessionRecord, TrialRecord

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edgebench.board_catalogue import Board, known_boards
 from edgebench.errors import UsageError
 from edgebench.judge.core.document import VerdictEntry, verdict_entry
+from edgebench.judge.core.mission import Mission
 from edgebench.judge.core.next_steps import next_steps
 from edgebench.judge.core.table import (
     EstimateRow,
@@ -26,7 +27,6 @@ from edgebench.judge.core.table import (
 )
 from edgebench.judge.core.trial import Rail, Trial, Worker
 from edgebench.judge.core.verdict import WORDS, Verdict
-from edgebench.judge.mission import Mission
 from edgebench.judge.profile import Profile, load_profiles
 from edgebench.records.described import texts_of
 from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
@@ -181,10 +181,10 @@ def class_frame(trials: Sequence[Trial]) -> pd.DataFrame:
 def mission_frame(missions: Sequence[Mission], trials: Sequence[Trial]) -> pd.DataFrame:
     """By trial, then profile. Numbers are float64, NaN where missing; `reasons` says why, by column."""
     by_key = {trial.key: trial for trial in trials}
-    dtypes = {**IDENTITY, **dtypes_of(Mission), "overloaded": "boolean"}
+    dtypes = {**IDENTITY, **dtypes_of(Mission), "is_overloaded": "boolean"}
     rows = []
     for mission in missions:
-        estimates = {name.replace(".", "_"): estimate for name, estimate in mission.figures.items()}
+        estimates = {name.replace(".", "_"): estimate for name, estimate in mission.estimates.items()}
         row = {name: getattr(mission, name) for name in dtypes_of(Mission)} | _identity(by_key[mission.trial])
         for name, estimate in estimates.items():
             row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}

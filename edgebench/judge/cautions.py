@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from edgebench.judge.core.meters import reasons_by_probe, recorded_name
+from edgebench.judge.core.trial import Minute, Sustained
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.trial_summary import Minute, Paced, Sustained, omission
+from edgebench.judge.trial_summary import Paced, omission
 from edgebench.records.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name
 from edgebench.records.stored import SessionRecord

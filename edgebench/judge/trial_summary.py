@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
+from edgebench.judge.core.trial import Minute as Minute
+from edgebench.judge.core.trial import Sustained as Sustained
 from edgebench.judge.figure import Bound
 from edgebench.records.model import BuiltArtifact, State
 from edgebench.records.stored import SceneRecord, SessionRecord, TrialRecord, TrialStatus
@@ -443,46 +445,6 @@ class WorkerSummary:
     """Its latency over that of its variant alone; null where that is not known. Source: passes.parquet."""
     slowdown_reason: str = ""
     """Why slowdown, or its interval, is null; empty where neither is. Source: sessions."""
-
-
-@dataclass(frozen=True)
-class Minute:
-    """One minute of sustained work, counted from 0: the mean over sessions of its median; passes in all."""
-
-    minute: int
-    """Minute since the session's first steady pass, from 0; a pass belongs to the one in which it began.
-    Source: derived by fit."""
-    median_s: float
-    """Mean over the sessions of the minute's median image_s. Unit: s. Source: derived by fit."""
-    n: int
-    """Passes of that minute over all sessions. Source: derived by fit."""
-
-
-@dataclass(frozen=True)
-class Sustained:
-    """How the trial's latency moved over sessions that went on for a time; means over the sessions.
-
-    The quarters' medians, their ratio and the slope (Theil-Sen, seconds of the scene an hour) are None below
-    8 passes a session. `because` says which of the tests for heat found something.
-    """
-
-    minutes: tuple[Minute, ...]
-    """A median a minute, in order; minutes in which no pass began are left out. Source: derived by fit."""
-    first_quarter_s: float | None
-    """Median image_s of the first quarter of the passes; null below 8 passes a session. Unit: s. Source:
-    derived by fit."""
-    last_quarter_s: float | None
-    """Median image_s of the last quarter of the passes; null below 8 passes a session. Unit: s. Source:
-    derived by fit."""
-    ratio: float | None
-    """last_quarter_s over first_quarter_s. Source: derived by fit."""
-    slope_per_hour: float | None
-    """Theil-Sen slope of image_s on time: seconds of image_s an hour. Unit: s/h. Source: derived by fit."""
-    suspected: bool
-    """Whether a test for heat found something in any session. Source: derived by fit."""
-    because: tuple[str, ...]
-    """Which tests for heat found something, in words: quarters, slope, clock, what the board says of
-    throttling. Source: derived by fit."""
 
 
 EndedBy = Literal["sessions", "rule", "most", "time", "interrupted", "failures"]

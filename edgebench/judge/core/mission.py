@@ -39,27 +39,26 @@ OF_PERIOD = "its passes were paced: the energy of an image holds the pauses of i
 
 @dataclass(frozen=True)
 class Mission:
-    """One trial under one profile's schedule.
-
-    Attributes:
-        trial, target, variant: key, target and variant of the trial.
-        mark: marks of the trial that its numbers must carry.
-        profile: name of the profile.
-        load: work that comes per cycle as a share of the cycle; None where it is not known.
-        is_overloaded: whether the load is above 1, so that nothing was simulated.
-        cycles: cycles that were simulated, over all sessions.
-        estimates: by name, as `edgebench.report.missions.FIGURES` describes them.
-    """
+    """One trial under one profile's schedule."""
 
     trial: str
+    """Key of the trial. Source: experiment.json."""
     target: str
+    """Name of its target. Source: experiment.json."""
     variant: str
+    """Variant of it. Source: experiment.json."""
     mark: str
+    """Marks of the trial that its numbers must carry. Source: fit."""
     profile: str
+    """Name of the profile whose schedule it is. Source: profile."""
     load: float | None
+    """Work that comes in a cycle as a share of the cycle; null where it is unknown. Source: mission."""
     is_overloaded: bool | None
+    """Whether the load is above 1, so that nothing was simulated. Source: mission."""
     cycles: int
+    """Cycles that were simulated, over all sessions. Source: mission."""
     estimates: Mapping[str, Estimate]
+    """Internal: estimates by name, as `edgebench.report.missions.FIGURES` describes them."""
 
     @property
     def grows(self) -> bool:

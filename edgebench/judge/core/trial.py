@@ -225,7 +225,8 @@ class Confusion:
     """Number of the worker that predicted them; null for a lone one. Source: predictions.parquet."""
 
 
-class Minute(NamedTuple):
+@dataclass(frozen=True)
+class Minute:
     """One minute of sustained work."""
 
     minute: int
@@ -235,6 +236,29 @@ class Minute(NamedTuple):
     """Mean over the sessions of the minute's median latency. Unit: s. Source: derived by fit."""
     n: int
     """Passes of that minute over all sessions. Source: derived by fit."""
+
+
+@dataclass(frozen=True)
+class Sustained:
+    """Latency over sessions that went on for a time; means over the sessions."""
+
+    minutes: tuple[Minute, ...]
+    """Minutes in order; those in which no pass began are left out. Source: derived by fit."""
+    first_quarter_s: float | None
+    """Median latency of the first quarter of the passes; null below 8 passes a session. Unit: s. Source:
+    derived by fit."""
+    last_quarter_s: float | None
+    """Median latency of the last quarter of the passes; null below 8 passes a session. Unit: s. Source:
+    derived by fit."""
+    ratio: float | None
+    """Ratio of last_quarter_s to first_quarter_s. Source: derived by fit."""
+    slope_per_hour: float | None
+    """Theil-Sen slope of the latency over time. Unit: s/h. Source: derived by fit."""
+    suspected: bool
+    """Whether a test for heat found something in any session. Source: derived by fit."""
+    because: tuple[str, ...]
+    """Tests for heat that found something, in words: quarters, slope, clock, throttling by the board. Source:
+    derived by fit."""
 
 
 EndedBy = Literal["sessions", "rule", "most", "time", "interrupted", "failures"]
@@ -323,7 +347,7 @@ class Trial:
     """Sharing of the cores among several workers: naive or cores; empty for one. Source: plan."""
     confusions: tuple[Confusion, ...] = ()
     """Counts by class of the labelled images, by worker, and of the scene. Source: predictions.parquet."""
-    sustained: Any = None
+    sustained: Sustained | None = None
     """Latency over sessions that went on for a time; null without such. Source: sessions."""
     ended: Ended | None = None
     """Reason why no further session was measured; null where it is unknown. Source: sessions."""
