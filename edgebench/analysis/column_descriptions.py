@@ -119,11 +119,9 @@ _SIDES = {"a": "the baseline's trial", "b": "the other result's trial"}
 
 def _of_mission() -> Columns:
     described = {"trial": _TRIAL, **_NAMED, **_from(Mission)}
-    for figure in MISSION_FIGURES:
-        for end, meaning in {"": f"{figure.text}.", **_ENDS}.items():
-            described[f"{figure.name.replace('.', '_')}{end}"] = Described(
-                meaning, "mission", figure.base_unit
-            )
+    for metric in MISSION_FIGURES:
+        for end, meaning in {"": f"{metric.text}.", **_ENDS}.items():
+            described[f"{metric.column}{end}"] = Described(meaning, "mission", metric.base_unit)
     described["reasons"] = Described("Why numbers are missing: a dict, by the column's name.", "mission")
     return described
 

@@ -170,11 +170,15 @@ def _split(fields: Schema, name: str) -> tuple[Schema, Schema]:
     return dict(list(fields.items())[:at]), dict(list(fields.items())[at:])
 
 
-def _estimates_schema() -> Schema:
-    estimate = object_schema(Estimate)["properties"]
-    estimate["session_values"] = estimate.pop("sessions")
+def _estimate_schema() -> Schema:
+    fields = object_schema(Estimate)["properties"]
+    fields["session_values"] = fields.pop("sessions")
     unit = Described("Base unit of the metric: 1 for shares.", "the catalogue of metrics")
-    entry = object_of({**estimate, "unit": unit.schema({"type": "string"})})
+    return object_of({**fields, "unit": unit.schema({"type": "string"})})
+
+
+def _estimates_schema() -> Schema:
+    entry = _estimate_schema()
     metrics = {
         metric.name: Described(metric.sentence, metric.source, metric.unit).schema(entry)
         for metric in METRICS.values()
@@ -232,7 +236,7 @@ def result_properties() -> Schema:
             "Trials that no other is better than in all metrics: one entry per profile.",
             "fit",
         ),
-        **missions_schema(),
+        **missions_schema(_estimate_schema()),
     }
 
 

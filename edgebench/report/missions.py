@@ -1,4 +1,4 @@
-"""Missions in documents, on pages and on the terminal, and what their figures are."""
+"""Missions in documents, on pages and on the terminal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.figure import Figure
-from edgebench.judge.judged import Judged, missions
-from edgebench.judge.mission import DAY_S, Mission
+from edgebench.judge.core.document import Document, estimate_document, plain
+from edgebench.judge.core.judged import Judged, missions
+from edgebench.judge.core.mission import DAY_S, Mission
+from edgebench.judge.core.trial import MISSING, Estimate, Trial
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
-from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.described import Described, object_schema
 from edgebench.report import tables, words
 from edgebench.report.blocks import Table, of_figures
@@ -23,18 +23,19 @@ from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 
 TAIL = "_p99"
-"""End of the name of a figure's 99th percentile over cycles."""
+"""End of the name of a number's 99th percentile over cycles."""
 
 
-class MissionFigure(NamedTuple):
-    """A figure of a mission, as documents and tables have it.
+class MissionMetric(NamedTuple):
+    """A number of a mission, as documents and tables have it.
 
     Attributes:
-        name: its key among a mission's figures, such as `energy_j.idle`.
-        heading: of its column.
-        unit: in which it is shown.
-        text: what it is.
-        base_unit, scale: of documents, and how many of it one unit is.
+        name: key among a mission's estimates, such as `energy_j.idle`.
+        heading: heading of its column.
+        unit: unit in which it is shown.
+        text: description.
+        base_unit: unit of documents.
+        scale: base units per unit.
     """
 
     name: str
@@ -44,40 +45,28 @@ class MissionFigure(NamedTuple):
     base_unit: str = ""
     scale: float = 1.0
 
-    def shown(self, mission: Mission) -> str:
-        """Text of the figure with its interval, then its 99th percentile over cycles where it has one."""
-        tail = mission.figures.get(f"{self.name}{TAIL}", Figure()).in_unit(self.scale)
-        shown = _shown(mission.figures[self.name].in_unit(self.scale))
-        return shown if tail.value is None else f"{shown}, p99 {_shown(tail)}"
-
     @property
-    def schema(self) -> dict[str, Any]:
-        """Schema in documents: the figure with its interval over sessions, or null; in its base unit."""
-        end = ["number", "null"]
-        ends = {
-            "value": _field("The mean over the sessions.", "number", self.base_unit),
-            "low": _field("Lower end of its 95 % interval.", end, self.base_unit),
-            "high": _field("Upper end of its 95 % interval.", end, self.base_unit),
-        }
-        text = f"{self.text}; null with its reason under reasons."
-        return _field(text, ["object", "null"], self.base_unit, **_with(ends))
+    def column(self) -> str:
+        """Name in documents and frames, such as `energy_j_idle`."""
+        return self.name.replace(".", "_")
 
+    def shown(self, mission: Mission) -> str:
+        """Text of the number with its interval, then its 99th percentile over cycles where it has one."""
+        tail = mission.estimates.get(f"{self.name}{TAIL}", MISSING)
+        shown = self._text(mission.estimates[self.name])
+        return shown if tail.value is None else f"{shown}, p99 {self._text(tail)}"
 
-def _shown(figure: Figure) -> str:
-    """The value with its interval where that has a width; the sign for a missing one."""
-    if not isinstance(figure.value, int | float):
-        return words.MISSING
-    if figure.low == figure.high:
-        return words.number(figure.value)
-    return words.estimate(figure.value, figure.low, figure.high)
+    def _text(self, estimate: Estimate) -> str:
+        """Value with its interval where that has a width; the sign for a missing one."""
+        ends = (estimate.value, estimate.low, estimate.high)
+        value, low, high = (None if end is None else end / self.scale for end in ends)
+        if value is None:
+            return words.MISSING
+        return words.number(value) if low == high else words.estimate(value, low, high)
 
 
 def _field(text: str, type_: str | list[str], unit: str = "", **keywords: Any) -> dict[str, Any]:
     return Described(text, "mission", unit).schema({"type": type_, **keywords})
-
-
-def _with(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"properties": properties, "required": list(properties)}
 
 
 _DUTY = "Share of a cycle in which the device works, at most 1"
@@ -102,59 +91,49 @@ _FIGURES = (
     ("energy_j.off", _ENERGY + "off in pauses", "J", _OFF, "J"),
     ("break_even_s", "switching off pays from", "s", _BREAK_EVEN, "s"),
 )
-FIGURES = tuple(MissionFigure(*figure) for figure in _FIGURES)
+FIGURES = tuple(MissionMetric(*declared) for declared in _FIGURES)
 
 
-def _nested(by_name: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The figures without those of energy; and these, by what follows `energy_j.` in their names."""
-    nested = {name.partition(".")[2]: each for name, each in by_name.items() if "." in name}
-    return {name: each for name, each in by_name.items() if "." not in name}, nested
-
-
-def missions_schema() -> dict[str, Any]:
-    """The fields of the document of a result that hold missions."""
-    plain, nested = _nested({figure.name: figure.schema for figure in FIGURES})
-    texts: dict[str, Any] = {"additionalProperties": {"type": "string"}}
+def missions_schema(estimate: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a result's document that hold missions; `estimate` is the schema of one estimate."""
+    estimates = {
+        metric.column: Described(f"{metric.text}.", "mission", metric.base_unit) for metric in FIGURES
+    }
+    numbers = {name: described.schema(estimate) for name, described in estimates.items()}
     properties = {
-        "days": _field("How long the mission is; shared among the trial's sessions.", "number"),
-        "seed": _field("Of the draws.", "integer"),
+        "days": _field("Length of the mission; shared among the trial's sessions.", "number"),
+        "seed": _field("Seed of the draws.", "integer"),
         **object_schema(Mission)["properties"],
-        **plain,
-        "energy_j": _field("Energy of a cycle.", "object", "J", **_with(nested)),
-        "reasons": _field("Why a figure is null, by the figure's name.", "object", **texts),
+        "estimates": _field("Estimates by name.", "object", properties=numbers, required=list(numbers)),
     }
     about = (
         "Each trial with sessions under each profile's schedule, simulated for a few days; `edgebench "
         "mission` plays longer ones."
     )
-    why_not = "Why a profile's schedule was not played, by the profile's name."
+    items = {"type": "object", "properties": properties, "required": list(properties)}
+    texts: dict[str, Any] = {"additionalProperties": {"type": "string"}}
     return {
-        "missions": _field(about, "array", items={"type": "object", **_with(properties)}),
-        "missions_reasons": _field(why_not, "object", **texts),
+        "missions": _field(about, "array", items=items),
+        "missions_reasons": _field("Reason why a profile's schedule was not played.", "object", **texts),
     }
 
 
-def mission_document(missions: Sequence[Mission], days: float, seed: int) -> dict[str, Any]:
-    """Plain data of missions."""
+def mission_document(missions: Sequence[Mission], days: float, seed: int) -> Document:
+    """Document of `edgebench mission`."""
     entries = [mission_entry(mission) for mission in missions]
     return {"schema_version": SCHEMA_VERSION, "days": days, "seed": seed, "trials": entries}
 
 
-def mission_entry(mission: Mission) -> dict[str, Any]:
-    """One trial under one profile's schedule: a figure is {value, low, high}, or null and has a reason."""
-    about = dict(vars(mission))
-    figures = about.pop("figures")
-    ends = {
-        name: {end: getattr(figure, end) for end in ("value", "low", "high")}
-        for name, figure in figures.items()
-        if figure.value is not None
+def mission_entry(mission: Mission) -> Document:
+    """One trial under one profile's schedule, with its estimates by name in base units."""
+    estimates = {
+        metric.column: estimate_document(mission.estimates[metric.name], metric.base_unit or "1")
+        for metric in FIGURES
     }
-    plain, nested = _nested({name: ends.get(name) for name in figures})
-    reasons = {name: figure.reason for name, figure in figures.items() if name not in ends}
-    return {**about, **plain, "energy_j": nested, "reasons": reasons}
+    return {**plain(mission), "estimates": estimates}
 
 
-# The missions of a report: each profile's schedule played for a few days, as long as it is known to take.
+# Missions of a report: each profile's schedule played for a few days.
 
 
 DAYS = 10.0
@@ -188,10 +167,10 @@ class BriefMissions:
 
 
 def brief_missions(
-    results: StoredResults, summaries: Sequence[TrialSummary], profiles: Sequence[Profile]
+    results: StoredResults, trials: Sequence[Trial], profiles: Sequence[Profile]
 ) -> list[BriefMissions]:
-    """Each profile's, in order; the same result gives the same figures."""
-    judged = Judged(results, tuple(profiles), list(summaries), [])
+    """Missions of each profile, in order; the same result gives the same numbers."""
+    judged = Judged(results, tuple(profiles), list(trials), [])
     return [replace(_brief(judged, own), title=words.plain(own.title or own.name, 80)) for own in profiles]
 
 
@@ -199,10 +178,10 @@ def _brief(judged: Judged, profile: Profile) -> BriefMissions:
     schedule = profile.stated_schedule
     if schedule is None:
         return BriefMissions(profile.name, reason="it says no time at which images come")
-    trials, profiles = len(judged.summaries), len(judged.profiles)
+    trials, profiles = len(judged.trials), len(judged.profiles)
     days = min(DAYS, max(schedule.cycle_s, MOST_IMAGES * schedule.limit_s) / DAY_S)
     command = f"are too many for a report: `edgebench mission --profile {profile.name} --trial KEY`"
-    if any(summary.published for summary in judged.summaries):
+    if any(trial.is_published for trial in judged.trials):
         reason = "nothing was measured here, so that there are no passes to draw from"
     elif trials * profiles > MOST_MISSIONS:
         reason = f"{trials} trials by {words.counted(profiles, 'profile')} {command}"
@@ -217,7 +196,7 @@ def _brief(judged: Judged, profile: Profile) -> BriefMissions:
     return BriefMissions(profile.name, reason=reason)
 
 
-# What a page and the terminal show of missions: a table of their figures.
+# Table of missions on a page and the terminal.
 
 
 def print_missions(console: Console, missions: Sequence[Mission], names: Mapping[str, str]) -> None:
@@ -230,45 +209,51 @@ def print_missions(console: Console, missions: Sequence[Mission], names: Mapping
         line(console, table.caption, indent=2)
 
 
-def mission_table(brief: BriefMissions, summaries: Sequence[TrialSummary]) -> Table | None:
-    """A row a trial with every figure that any of them has; None where none was played."""
+def mission_table(brief: BriefMissions, trials: Sequence[Trial]) -> Table | None:
+    """One row per trial with every number that any of them has; None where none was played."""
     if brief.schedule is None:
         return None
     days = f"{brief.days:.3g} {'day' if brief.days == 1 else 'days'}"
     images = f"{words.counted(brief.schedule.images, 'image')} in {brief.schedule.cycle_s:g} s"
     played = f"{days} of the schedule ({images}), seed {SEED}"
-    return _table(brief.title, brief.missions, tables.trial_names(summaries), played)
+    return _table(brief.title, brief.missions, tables.trial_names(trials), played)
 
 
 def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], played: str) -> Table:
-    """The figures that any of them has; overloads, and why figures of the others are not known."""
-    known = [each for each in FIGURES if any(of.figures[each.name].value is not None for of in missions)]
-    known = [figure for figure in known if not figure.name.endswith(TAIL)]  # in the cells of the means
+    """Numbers that any of them has; overloads, and reasons of missing numbers of the others."""
+    known = [
+        metric
+        for metric in FIGURES
+        if not metric.name.endswith(TAIL)  # in the cells of the means
+        and any(mission.estimates[metric.name].value is not None for mission in missions)
+    ]
     no_energy = "energy figures"
-    has_energy = any(figure.name.startswith("energy_j") for figure in known)
+    has_energy = any(metric.name.startswith("energy_j") for metric in known)
     unknown = words.grouped(
         (
-            words.plain(mission.figures[figure.name].reason),
-            figure.heading
-            if has_energy or not figure.name.startswith(("energy_j", "break_even_s"))
+            words.plain(mission.estimates[metric.name].reason),
+            metric.heading
+            if has_energy or not metric.name.startswith(("energy_j", "break_even_s"))
             else no_energy,
         )
         for mission in missions
-        for figure in FIGURES
-        if not mission.overloaded and mission.figures[figure.name].value is None
+        for metric in FIGURES
+        if not mission.is_overloaded and mission.estimates[metric.name].value is None
     )
     caption = [f"Simulated: {played}. Intervals (95 %) are over sessions."]
-    for each in missions:
-        if each.overloaded:
-            caption.append(f"{names[each.trial]} is overloaded: {each.load:.3g} cycles of work per cycle.")
+    for mission in missions:
+        if mission.is_overloaded:
+            caption.append(
+                f"{names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work per cycle."
+            )
     for why, headings in unknown.items():
-        names_of = words.listed(list(dict.fromkeys(headings))).capitalize()
+        subjects = words.listed(list(dict.fromkeys(headings))).capitalize()
         caption.append(
-            f"No {no_energy}: {why}." if no_energy in headings else f"{names_of}: not known, {why}."
+            f"No {no_energy}: {why}." if no_energy in headings else f"{subjects}: not known, {why}."
         )
     return Table(
         f"{words.plain(title, 80)}: mission",
-        of_figures("Trial", *(f"{figure.heading.capitalize()}, {figure.unit}" for figure in known)),
-        tuple((names[each.trial], *(figure.shown(each) for figure in known)) for each in missions),
+        of_figures("Trial", *(f"{metric.heading.capitalize()}, {metric.unit}" for metric in known)),
+        tuple((names[mission.trial], *(metric.shown(mission) for metric in known)) for mission in missions),
         " ".join(caption),
     )
