@@ -122,7 +122,7 @@ def trial_names(summaries: Sequence[TrialSummary]) -> dict[str, str]:
     targets = words.grouped((words.plain(summary.target, 60), summary) for summary in summaries)
     if len(targets) < 2:
         return names
-    if not any(summary.published for summary in summaries):
+    if not any(PUBLISHED in summary.mark for summary in summaries):
         return {each.key: f"{target}: {names[each.key]}" for target, of in targets.items() for each in of}
     published: dict[str, str] = {}  # of many devices one or two trials each: their targets say most
     for target, group in targets.items():

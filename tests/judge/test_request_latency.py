@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from edgebench.judge.core.judged import Judged, judge_folder
 
 import edgebench
 from edgebench.errors import StoredResultError
+from edgebench.judge.core.judged import Judged, judge_folder
 from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.core.trial import Conditions, Estimate, Trial
 from edgebench.judge.core.trials import trials_of

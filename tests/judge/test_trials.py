@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 import pytest
-from edgebench.judge.core.judged import judge_folder
 
 import edgebench
+from edgebench.judge.core.judged import judge_folder
 from edgebench.judge.core.trial import Estimate
 from edgebench.judge.core.trials import trials_of
 from edgebench.judge.profile import load_profile
