@@ -11,14 +11,12 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
-
-from pydantic import ConfigDict
-from pydantic.json_schema import SkipJsonSchema
+from typing import Annotated, Any, Literal, NamedTuple
 
 from edgebench.errors import UsageError
 from edgebench.judge.core.accuracy import Predictions, predictions_of, scored_of
 from edgebench.judge.core.trial import Trial
+from edgebench.records.described import Unwritten
 from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, SessionRecord, TrialRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.revisions import planned_name
@@ -48,15 +46,13 @@ class TrialIdentity:
 class ComparedTrial(TrialIdentity):
     """Trial of a result that is compared."""
 
-    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)  # for fields that are in no document
-
     key: str
     """Key of the trial. Source: experiment.json."""
     marks: tuple[str, ...]
     """Marks that its estimates must carry. Source: fit."""
-    trial: SkipJsonSchema[Trial] = field(repr=False)
+    trial: Annotated[Trial, Unwritten()] = field(repr=False)
     """Internal: its estimates."""
-    results: SkipJsonSchema[StoredResults] = field(repr=False)
+    results: Annotated[StoredResults, Unwritten()] = field(repr=False)
     """Internal: the result that holds it."""
     reason: str = ""
     """Cause why it has no partner; empty where it has one. Source: fit."""
