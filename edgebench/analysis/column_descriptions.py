@@ -21,7 +21,7 @@ from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.core.mission import Mission
 from edgebench.judge.core.table import EstimateRow
 from edgebench.judge.core.trial import Rail, Trial, Worker
-from edgebench.judge.pairing import ComparedTrial, Unpaired
+from edgebench.judge.pairing import ComparedTrial
 from edgebench.records.described import Described, texts_of
 from edgebench.records.stored import SessionRecord, TrialRecord
 from edgebench.records.target import Target
@@ -218,9 +218,9 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     },
     "unpaired": lambda: {
         "result": _RESULT,
-        "of": Described("Which of the two has it: baseline or result.", "fit"),
+        "side": Described("Side that has it: baseline or result.", "fit"),
         "trial": _TRIAL,
-        **_from(Unpaired, "target", "variant", "reason"),
+        **_from(ComparedTrial, "target", "variant", "reason"),
     },
 }
 FRAMES = (

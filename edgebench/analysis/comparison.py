@@ -1,4 +1,4 @@
-"""`edgebench.compare`: results against a baseline, as frames, words and a figure."""
+"""Comparison of results with a baseline as frames, words and a plot: `edgebench.compare`."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _CATEGORIES = {"baseline", "result", "target_a", "target_b", "variant", "metric"
 
 
 class Comparison:
-    """Results against the first of them, the baseline: B, each of the others, is better, worse or the same.
+    """Comparison of results with a baseline, A: each other result, B, is better, worse or the same.
 
-    Trials are paired by target, variant, batch and swept settings. Figures of times, power, energy and memory
-    are compared by their sessions (Welch), accuracy image by image (McNemar); p is adjusted for all
-    comparisons together (Holm).
+    Trials are paired by target, variant, batch and swept settings. Times, power, energy and memory are
+    compared by their sessions (Welch), accuracy image by image (McNemar); p is adjusted for all comparisons
+    together (Holm).
     """
 
     def __init__(self, compared: ResultsComparison) -> None:
@@ -48,14 +48,15 @@ class Comparison:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """One row a pair of trials and metric, with the columns of `edgebench compare -o FILE.csv`.
+        """One row per pair of trials and metric, with the columns of `edgebench compare -o FILE.csv`.
 
         baseline, result, target_a, target_b, variant, batch, concurrency, trial_a, trial_b; metric, unit,
-        word (of B: better, worse, same, undecided, not compared), a and b (the figures), scale (`difference`
+        word (of B: better, worse, same, undecided, not compared), a and b (the values), scale (`difference`
         is the ratio B over A, or B less A in points), difference with the ends low and high of its 95 %
-        interval, test, p of that test alone, adjusted_p among all of them, a_n and b_n (sessions or images),
-        of (what these are), sessions_needed, identical (the very same sessions), reason, note, gate (why
-        `--fail-on regression` decides nothing by it), warnings (what disturbed the sessions), in_words.
+        interval, test, p of that test alone, adjusted_p among all of them, a_n and b_n with what
+        they count in counted (sessions, images or patches), sessions_needed, identical (the same sessions),
+        reason, note, gate (why `--fail-on regression` decides nothing by it), warnings (disturbances of the
+        sessions), in_words.
         """
         rows = comparison_rows(self._compared)
         hints = get_type_hints(MetricComparison)
@@ -69,49 +70,49 @@ class Comparison:
 
     @property
     def word(self) -> Word:
-        """The first of worse, undecided, not compared, better and same that any comparison has."""
+        """First of worse, undecided, not compared, better and same that any comparison has."""
         words = {comparison.word for comparison in self._compared.comparisons}
         return next((word for word in _WORST_FIRST if word in words), "not compared")
 
     @property
     def words(self) -> list[str]:
-        """The outcome in sentences: how many of each word, and what is worst."""
-        return summary(self._compared)
+        """Outcome in sentences: the counts of words, and the worst comparison."""
+        return summary(self._compared, gate=True)
 
     @property
     def regressed(self) -> bool:
-        """Whether anything by which a gate decides is worse than in the baseline."""
+        """Whether a comparison that counts at a gate is worse."""
         return self._compared.regressed
 
     @property
     def undecided(self) -> bool:
-        """Whether something is left open: undecided, also by a gate, without figure or without partner."""
+        """Whether something is open: undecided, also by a gate, without a value or without a partner."""
         return self._compared.undecided
 
     @cached_property
     def differences(self) -> pd.DataFrame:
-        """What the results differ in besides their figures: result, subject, fact, a, b."""
+        """Recorded facts in which the results differ: result, subject, fact, a, b."""
         rows = [
-            (result.name, each.subject, each.fact, each.a, each.b)
+            (result.name, difference.subject, difference.fact, difference.a, difference.b)
             for result in self._compared.results
-            for each in result.differences
+            for difference in result.differences
         ]
         return pd.DataFrame(rows, columns=["result", "subject", "fact", "a", "b"], dtype="str")
 
     @cached_property
     def unpaired(self) -> pd.DataFrame:
-        """Trials without a partner: result, of (baseline or result), trial, target, variant, reason."""
+        """Trials without a partner: result, side (baseline or result), trial, target, variant, reason."""
         rows = [
-            (result.name, of, each.key, each.target, each.variant, each.reason)
+            (result.name, side, trial.key, trial.target, trial.variant, trial.reason)
             for result in self._compared.results
-            for of, left_over in (("baseline", result.only_baseline), ("result", result.only_this))
-            for each in left_over
+            for side, left_over in (("baseline", result.only_baseline), ("result", result.only_this))
+            for trial in left_over
         ]
-        columns = ["result", "of", "trial", "target", "variant", "reason"]
+        columns = ["result", "side", "trial", "target", "variant", "reason"]
         return pd.DataFrame(rows, columns=columns, dtype="str")
 
     def plot(self, *, ax: Place = None) -> list[Axes]:
-        """B over A of each pair with its 95 % interval, a panel a metric; the same is shaded."""
+        """Plot B over A of each pair with its 95 % interval, one panel per metric; the same is shaded."""
         return ratios(self._compared, ax=ax)
 
     def __repr__(self) -> str:
@@ -120,9 +121,9 @@ class Comparison:
         return file.getvalue()
 
     def _repr_html_(self) -> str:
-        """A table of what differs and one a metric for each result, all text in them escaped."""
+        """Table of differences and one table per metric for each result, all text escaped."""
         parts = []
-        for block in blocks(self._compared):
+        for block in blocks(self._compared, gate=True):
             match block:
                 case Heading(text) | Text(text) | Fold(text):
                     parts.append(sentences_html([text]))
@@ -142,18 +143,18 @@ def compare(
     minimum_points: float = MINIMUM_POINTS,
     include_contaminated: bool = False,
 ) -> Comparison:
-    """Results against a baseline: is each trial better, worse, or the same?
+    """Compare results with a baseline: each trial is better, worse, or the same.
 
     Args:
-        baseline: what the others are compared with; what `load` gave or takes.
+        baseline: result that the others are compared with, as `load` gives or takes it.
         results: one result or several.
-        metric: what to compare by, such as "image_s", "energy_j" or "accuracy", one or several; without it
-            the latency, and accuracy and energy where both sides have them.
+        metric: metrics to compare by, such as "image_s", "energy_j" or "accuracy", one or several. Default:
+            the latency, and accuracy and energy where a side has them.
         pair: `A=B`, where target A of the baseline is called B in the others, one or several.
-        minimum_effect: the smallest difference of times, power, energy and bytes that counts, as a share:
+        minimum_effect: smallest difference of times, power, energy and bytes that counts, as a share:
             0.03 is 3 %.
-        minimum_points: of shares, such as accuracy, in points (hundredths).
-        include_contaminated: whether `regressed` counts sessions that were disturbed, too.
+        minimum_points: smallest difference of shares, such as accuracy, in points (hundredths).
+        include_contaminated: whether `regressed` also counts disturbed sessions.
 
     Raises:
         UsageError: no result besides the baseline, an unknown metric or target, or results without a trial in
@@ -162,7 +163,7 @@ def compare(
     """
     return Comparison(
         compare_results(
-            [loaded(each) for each in (baseline, *results)],
+            [loaded(result) for result in (baseline, *results)],
             metrics=several(metric),
             against=several(pair),
             threshold=Threshold(minimum_effect, minimum_points, include_contaminated=include_contaminated),

@@ -192,9 +192,9 @@ def compare(
 
         write_figure(figure, lambda page: ratios(comparison, ax=page))
     if file is not None:
-        write_comparison(comparison, file)
+        write_comparison(comparison, file, gate=fail_on is not None)
     if json_ or form is not None:
-        typer.echo(as_text(comparison, form or "json"), nl=False)
+        typer.echo(as_text(comparison, form or "json", gate=fail_on is not None), nl=False)
     elif file is not None:
         say("\n".join(summary(comparison, gate=fail_on is not None)[:2]))
         echo_path(file)

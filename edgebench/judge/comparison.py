@@ -1,12 +1,11 @@
-"""Results against a baseline: trials in pairs, each pair by each metric, and what else differs.
+"""Comparison of results with a baseline: pairs of trials, each by metrics, and the facts that differ.
 
-Over all comparisons of one call the words better and worse are wrong in at most alpha of calls on
-results that are alike: p is adjusted by Holm. Twenty comparisons at 5 % each would find a difference in 64 %
-of all calls.
+In at most alpha of calls on results that are alike some comparison says better or worse: p is adjusted by
+Holm over all comparisons of a call. Twenty comparisons at 5 % each would find a difference in 64 % of calls.
 
-A metric with values by session is compared by `stats.compare`; power and energy by meters of one scope, never
-as declared. Accuracy is compared image by image where both trials predicted the same set, with McNemar's
-exact test and the paired interval. One exact number a trial, such as the size of a file, is not tested.
+Metrics with one value per session are compared by `stats.compare`; power and energy by meters of one scope,
+never as declared. Accuracy is compared image by image where both trials predicted one set, with McNemar's
+exact test and the paired interval. Exact numbers, such as the size of a file, are not tested.
 """
 
 from __future__ import annotations
@@ -16,28 +15,26 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.accuracy import drop_of
-from edgebench.judge.columns import missing_reasons
-from edgebench.judge.metric import BYTE_UNITS, ByArea, ByCount, ByImages, ByRail, BySession, Exactly, Metric
-from edgebench.judge.metrics import METRICS, choose_metric, compared_metrics
+from edgebench.judge.core.accuracy import matched_counts
+from edgebench.judge.core.metric import Metric
+from edgebench.judge.core.metrics import METRICS, choose_metric, compared_metrics
+from edgebench.judge.core.trial import UNKNOWN_SCOPE, Estimate, Rail, Trial
+from edgebench.judge.core.trials import trials_of
 from edgebench.judge.pairing import (
     ComparedTrial,
     Pairing,
-    Unpaired,
-    conditions_of,
+    SetName,
     paired,
+    recorded_facts,
     require_targets,
     targets_against,
 )
-from edgebench.judge.power import headline_rails
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import UNKNOWN_SCOPE, TrialSummary
-from edgebench.records.stored import SceneRecord
+from edgebench.records.stored import ImagesRecord, SceneRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path
 from edgebench.stats import compare as session_compare
@@ -48,6 +45,7 @@ from edgebench.stats.compare import (
     MINIMUM_EFFECT,
     fisher,
     mcnemar,
+    paired_difference,
     sessions_to_decide,
     share_difference,
 )
@@ -55,27 +53,28 @@ from edgebench.stats.intervals import MIN_SESSIONS, holm, trial_median
 from edgebench.stats.warnings import CONTAMINATION, DISTURBANCES
 from edgebench.suggest import short
 
-# What a comparison says. These are the documents of `edgebench compare --json`, too.
+# Parts of a comparison, which are also the documents of `edgebench compare --json`.
 
 
 Word = Literal["better", "worse", "same", "undecided", "not compared"]
+Counted = Literal["sessions", "images", "patches", ""]
 
 MINIMUM_POINTS = 1.0
-"""The smallest difference of two shares that counts, in points: hundredths of the images."""
+"""Smallest difference of two shares that counts, in points: hundredths of the images."""
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """What counts as a difference."""
+    """Smallest differences that count, and the risk of a wrong word."""
 
     minimum_effect: float = MINIMUM_EFFECT
-    """The smallest ratio that counts, as a share: 0.03 is 3 % more or less. Source: command line."""
+    """Smallest ratio that counts, as a share: 0.03 is 3 % more or less. Source: command line."""
     minimum_points: float = MINIMUM_POINTS
-    """The smallest difference of shares that counts. Unit: points. Source: command line."""
+    """Smallest difference of shares that counts. Unit: points. Source: command line."""
     alpha: float = ALPHA
     """Share of calls on alike results in which some comparison may say better or worse. Source: fit."""
     include_contaminated: bool = False
-    """Whether a gate decides by sessions that were disturbed, too. Source: command line."""
+    """Whether a gate also decides by disturbed sessions. Source: command line."""
 
 
 @dataclass(frozen=True)
@@ -83,145 +82,150 @@ class MetricComparison:
     """B against A by one metric."""
 
     metric: str
-    """Its name in the catalogue of metrics. Source: fit."""
+    """Name in the catalogue of metrics. Source: fit."""
     unit: str
     """Unit of a and b. Source: fit."""
     word: Word
-    """What B is, in the metric's better direction. Source: fit."""
+    """Outcome for B, in the metric's better direction. Source: fit."""
     a: float | None = None
-    """The baseline's figure, in unit; null where missing. Source: sessions."""
+    """Value of the baseline, in unit; null where missing. Source: sessions."""
     b: float | None = None
-    """The other's. Source: sessions."""
+    """Value of the other, in unit; null where missing. Source: sessions."""
     scale: Literal["ratio", "points"] = "ratio"
     """Whether difference is b over a, or b less a in points, hundredths. Source: fit."""
     difference: float | None = None
-    """As scale says; null where it is missing. Source: fit."""
+    """Difference on the scale; null where it is missing. Source: fit."""
     low: float | None = None
     """Lower end of the interval of difference at 1 - alpha; null without one. Source: fit."""
     high: float | None = None
     """Upper end of the interval of difference at 1 - alpha; null without one. Source: fit."""
     test: Literal["Welch", "McNemar", "Fisher", "MOVER", ""] = ""
-    """The test; empty where nothing was tested. Source: fit."""
+    """Test; empty where nothing was tested. Source: fit."""
     p: float | None = None
-    """p of that test alone, two-sided. Source: fit."""
+    """Two-sided p of that test by itself. Source: fit."""
     adjusted_p: float | None = None
-    """Among all tests of the call, by Holm. Source: fit."""
+    """p among all tests of the call, by Holm. Source: fit."""
     a_n: int = 0
-    """Sessions or images of the baseline; of an exact number 1. Source: sessions."""
+    """Sessions or images of the baseline; 1 for an exact number. Source: sessions."""
     b_n: int = 0
-    """The same for the other. Source: sessions."""
-    of: Literal["sessions", "images", "patches", ""] = ""
-    """What a_n and b_n count; empty for an exact number. Source: fit."""
+    """Sessions or images of the other; 1 for an exact number. Source: sessions."""
+    counted: Counted = ""
+    """Things that a_n and b_n count; empty for an exact number. Source: fit."""
     sessions_needed: int | None = None
     """Sessions a side that would decide it; null where that is not known. Source: fit."""
     identical: bool = False
-    """Whether both are the very same sessions. Source: fit."""
+    """Whether both sides are the same sessions. Source: fit."""
     reason: str = ""
-    """Why it is undecided or not compared. Source: fit."""
+    """Cause why it is undecided or not compared. Source: fit."""
     note: str = ""
-    """What else a reader should know. Source: fit."""
+    """Further facts about the comparison. Source: fit."""
     gate: str = ""
-    """Why --fail-on regression decides nothing by it; empty where it does. Source: fit."""
+    """Cause why --fail-on regression decides nothing by it; empty where it does. Source: fit."""
     warnings: tuple[str, ...] = ()
-    """What disturbed the sessions of a side, which is named first. Source: sessions."""
+    """Disturbances of the sessions, each with its side in front. Source: sessions."""
     in_words: str = ""
-    """The difference in words. Source: fit."""
+    """Difference in words. Source: fit."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two trials."""
+    """Two trials with their comparisons."""
 
     a: ComparedTrial
-    """The baseline's trial. Source: experiment.json."""
+    """Trial of the baseline. Source: experiment.json."""
     b: ComparedTrial
     """Its counterpart. Source: experiment.json."""
     comparisons: tuple[MetricComparison, ...]
-    """One entry a metric. Source: fit."""
+    """One entry per metric. Source: fit."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One fact that two results do not share."""
+    """One fact in which two results differ."""
 
     subject: str
-    """What it is a fact of: a target's name, scene, images, experiment or host. Source: fit."""
+    """Subject of the fact: a target's name, scene, images, experiment or host. Source: fit."""
     fact: str
-    """Its name. Source: fit."""
+    """Name of the fact. Source: fit."""
     a: str
-    """What the baseline says; empty for nothing. Source: sessions."""
+    """Text of the baseline; empty without one. Source: sessions."""
     b: str
-    """What this result says; empty for nothing. Source: sessions."""
+    """Text of this result; empty without one. Source: sessions."""
 
 
 @dataclass(frozen=True)
 class NamedResult:
-    """A result, and when it was measured with what."""
+    """Result with its name, start and version."""
 
     name: str
-    """What it is called here: its folder's name. Source: command line."""
+    """Name of its folder. Source: command line."""
     path: str
-    """The result folder. Source: command line."""
+    """Result folder. Source: command line."""
     created_utc: str
-    """When it was begun, ISO 8601. Source: experiment.json."""
+    """Start of its run, ISO 8601. Source: experiment.json."""
     edgebench_version: str
     """Version of EdgeBench that measured it. Source: experiment.json."""
 
 
 @dataclass(frozen=True)
 class ComparedResult(NamedResult):
-    """A result against the baseline."""
+    """Result that is compared with the baseline."""
 
     across: dict[str, str]
-    """By target of the baseline the target that it is compared with, where their names differ. Source:
-    command line."""
+    """Target that is compared with a target of the baseline, where their names differ. Source: command
+    line."""
     differences: tuple[Difference, ...]
-    """What differs besides the figures. Source: fit."""
+    """Other facts in which the two differ. Source: fit."""
     pairs: tuple[Pair, ...]
-    """The trials that both have. Source: fit."""
-    only_baseline: tuple[Unpaired, ...]
+    """Trials that both have. Source: fit."""
+    only_baseline: tuple[ComparedTrial, ...]
     """Trials of the baseline without a partner. Source: fit."""
-    only_this: tuple[Unpaired, ...]
+    only_this: tuple[ComparedTrial, ...]
     """Its own trials without a partner. Source: fit."""
 
 
 @dataclass(frozen=True)
 class ResultsComparison:
-    """Results against a baseline: trials in pairs, each by metrics, and what else differs."""
+    """Comparison of results with a baseline."""
 
     baseline: NamedResult
-    """What the others are compared with, A. Source: command line."""
+    """Result that the others are compared with, A. Source: command line."""
     metrics: tuple[str, ...]
-    """Those that are compared of any pair. Source: command line."""
+    """Metrics that are compared for any pair. Source: command line."""
     threshold: Threshold
-    """What counts as different. Source: command line."""
+    """Smallest differences that count. Source: command line."""
     tests: int
     """Comparisons that were tested, for which p is adjusted. Source: fit."""
     counts: dict[str, int]
-    """How many comparisons have each word: better, worse, same, undecided, not_compared. Source: fit."""
+    """Number of comparisons by word: better, worse, same, undecided, not_compared. Source: fit."""
     regressed: bool
-    """Whether anything by which a gate decides is worse: what --fail-on regression asks. Source: fit."""
+    """Whether a comparison that counts at a gate is worse: the condition of --fail-on regression. Source:
+    fit."""
     undecided: bool
-    """Whether anything of the baseline is undecided, by itself or by a gate, is not compared though the
-    baseline has a figure, or has no partner: what --strict asks. Source: fit."""
+    """Whether a comparison is undecided, by itself or by a gate, or is not compared though the baseline has
+    a value, or a trial of the baseline has no partner: the condition of --strict. Source: fit."""
     results: tuple[ComparedResult, ...]
-    """The results that are compared with the baseline, each as B. Source: fit."""
+    """Results that are compared with the baseline, each as B. Source: fit."""
 
     @property
     def comparisons(self) -> list[MetricComparison]:
-        """All of them."""
+        """Comparisons of all pairs of all results."""
         return [item for result in self.results for pair in result.pairs for item in pair.comparisons]
 
 
 def metrics_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """Names of metrics, each text with one or several after commas; UsageError for one that none has."""
+    """Names of metrics, from texts with one or several behind commas.
+
+    Raises:
+        UsageError: a name is unknown, or results are not compared by it.
+    """
     known = compared_metrics()
     names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
-            unlike = f"results are not compared by {name}" if name in METRICS else ""
-            what = unlike or f"unknown metric {short(name)}"
-            raise UsageError(f"--metric: {what}", fix=choose_metric(name, known))
+            problem = f"results are not compared by {name}" if name in METRICS else ""
+            problem = problem or f"unknown metric {short(name)}"
+            raise UsageError(f"--metric: {problem}", fix=choose_metric(name, known))
     return tuple(dict.fromkeys(names))
 
 
@@ -232,14 +236,14 @@ def compare_results(
     against: Sequence[str] = (),
     threshold: Threshold | None = None,
 ) -> ResultsComparison:
-    """The results after the first against the first.
+    """Compare the results after the first with the first.
 
     Args:
         results: at least two, as `edgebench.load` gives them; the first is the baseline.
-        metrics: names of the catalogue (`metrics_of`); by default the latency, and accuracy and energy where
-            both sides have them.
-        against: `TARGET_A=TARGET_B`, where targets have other names.
-        threshold: what counts as a difference; 3 %, 1 point and 5 % by default.
+        metrics: names of the catalogue (`metrics_of`). Default: the latency, and accuracy and energy where a
+            side has them.
+        against: texts `TARGET_A=TARGET_B`, where targets have other names.
+        threshold: smallest differences that count. Default: 3 %, 1 point and 5 %.
 
     Raises:
         UsageError: fewer than two results, an unknown metric or target, or a result without a trial in
@@ -251,285 +255,294 @@ def compare_results(
     threshold = threshold or Threshold()
     chosen = metrics_of(metrics)
     targets = targets_against(against)
-    called = _distinct_names([each.path for each in results])
-    trials = [[ComparedTrial.of(summary, each) for summary in summarise(each)] for each in results]
-    for name, of_result in zip(called, trials, strict=True):
-        if not any(trial.summary.status in ("done", "partial") for trial in of_result):
+    names = _distinct_names([stored.path for stored in results])
+    trials = [[ComparedTrial.of(trial, stored) for trial in trials_of(stored)] for stored in results]
+    for name, measured in zip(names, trials, strict=True):
+        if not any(compared.trial.status in ("done", "partial") for compared in measured):
             raise StoredResultError(
                 f"{name} has no finished session",
-                why=next((trial.summary.reason for trial in of_result if trial.summary.reason), ""),
+                why=next((compared.trial.reason for compared in measured if compared.trial.reason), ""),
                 fix="measure it first: go on with its command and --resume",
             )
     baseline, *others = trials
-    require_targets(targets, baseline, [trial for of_result in others for trial in of_result])
-    pairings = [paired(baseline, of_result, targets) for of_result in others]
-    for name, of_result, pairing in zip(called[1:], others, pairings, strict=True):
+    require_targets(targets, baseline, [trial for measured in others for trial in measured])
+    pairings = [paired(baseline, measured, targets) for measured in others]
+    for name, measured, pairing in zip(names[1:], others, pairings, strict=True):
         if not pairing.pairs:
-            held = [
-                f"{who} has {_some({trial.variant for trial in whose})}"
-                f" on {_some({trial.target for trial in whose})}"
-                for who, whose in ((called[0], baseline), (name, of_result))
+            contents = [
+                f"{side} has {_shortened({trial.variant for trial in compared})}"
+                f" on {_shortened({trial.target for trial in compared})}"
+                for side, compared in ((names[0], baseline), (name, measured))
             ]
             raise UsageError(
-                f"{called[0]} and {name} have no trial in common",
-                why="; ".join(held),
+                f"{names[0]} and {name} have no trial in common",
+                why="; ".join(contents),
                 fix="trials are paired by target, variant, batch and settings; "
                 "where targets have other names, say which belong together: --pair TARGET_A=TARGET_B",
             )
-    unadjusted = [
+    compared = _adjusted(
         [
-            compare_metric(METRICS[metric], a, b, threshold)
-            for metric in chosen or usual_metrics(a.summary, b.summary)
-        ]
-        for pairing in pairings
-        for a, b in pairing.pairs
-    ]
-    tested = [item.p for items in unadjusted for item in items if item.p is not None]
-    adjusted = iter(holm(tested).tolist())
-    by_pair = iter(
-        [tuple(_among_all(item, adjusted, len(tested), threshold) for item in items) for items in unadjusted]
+            _compared(named, pairing, chosen, threshold)
+            for named, pairing in zip(map(_named, names[1:], results[1:]), pairings, strict=True)
+        ],
+        threshold,
     )
-    named, *named_others = map(_named, called, results)
-    compared = tuple(
-        ComparedResult(
-            **named_other,
-            across=pairing.across,
-            differences=tuple(_differences(pairing)),
-            pairs=tuple(Pair(a, b, next(by_pair)) for a, b in pairing.pairs),
-            only_baseline=pairing.only_baseline,
-            only_this=pairing.only_this,
-        )
-        for named_other, pairing in zip(named_others, pairings, strict=True)
-    )
-    items = [item for each in compared for pair in each.pairs for item in pair.comparisons]
+    items = [item for result in compared for pair in result.pairs for item in pair.comparisons]
     counts = Counter(item.word for item in items)
     is_open = any(
         item.word == "undecided" or item.gate or (item.word == "not compared" and item.a is not None)
         for item in items
     )
     return ResultsComparison(
-        baseline=NamedResult(**named),
+        baseline=_named(names[0], results[0]),
         metrics=tuple(dict.fromkeys(item.metric for item in items)),
         threshold=threshold,
-        tests=len(tested),
+        tests=sum(item.p is not None for item in items),
         counts={word.replace(" ", "_"): counts[word] for word in get_args(Word)},
         regressed=any(item.word == "worse" and not item.gate for item in items),
-        undecided=is_open or any(each.only_baseline for each in compared),
+        undecided=is_open or any(result.only_baseline for result in compared),
         results=compared,
     )
 
 
-def _named(name: str, results: StoredResults) -> dict[str, str]:
-    """The fields of a result under the name that it has here."""
+def _named(name: str, results: StoredResults) -> NamedResult:
     record = results.experiment
     path = exported_path(Path(results.path), record)
-    dated = {"created_utc": record.created_utc, "edgebench_version": record.edgebench_version}
-    return {"name": name, "path": path, **dated}
+    return NamedResult(name, path, record.created_utc, record.edgebench_version)
 
 
 def _distinct_names(paths: Sequence[Path]) -> list[str]:
-    """The folders' own names, with the folder above where they are alike."""
+    """Names of the folders, with the folder above where they are alike."""
     names = [path.resolve().name for path in paths]
     if len(set(names)) == len({path.resolve() for path in paths}):
         return names
     return [str(Path(path.resolve().parent.name) / path.resolve().name) for path in paths]
 
 
-def _some(several: set[str]) -> str:
-    names = sorted(several)
+def _shortened(texts: set[str]) -> str:
+    names = sorted(texts)
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _among_all(
-    item: MetricComparison, adjusted: Iterator[float], tests: int, threshold: Threshold
-) -> MetricComparison:
-    """With the next adjusted p; a difference that is significant by itself alone is undecided."""
-    if item.p is None:
-        return item
-    item = replace(item, adjusted_p=next(adjusted))
-    if item.word not in ("better", "worse") or (item.adjusted_p or 0.0) < threshold.alpha:
-        return item
-    reason = f"by itself it would be {item.word}, among {tests} comparisons it may be chance: "
-    reason += "take more sessions, or compare fewer metrics"
-    return replace(item, word="undecided", reason=reason)
+def _compared(
+    named: NamedResult, pairing: Pairing, chosen: Sequence[str], threshold: Threshold
+) -> ComparedResult:
+    """Result against the baseline, before its p are adjusted."""
+    pairs = []
+    for a, b in pairing.pairs:
+        names = chosen or usual_metrics(a.trial, b.trial)
+        items = (_MetricOfPair(METRICS[name], a, b, threshold).comparison() for name in names)
+        pairs.append(Pair(a, b, tuple(items)))
+    return ComparedResult(
+        **vars(named),
+        across=pairing.across,
+        differences=tuple(_differences(pairing)),
+        pairs=tuple(pairs),
+        only_baseline=pairing.only_baseline,
+        only_this=pairing.only_this,
+    )
+
+
+def _adjusted(results: Sequence[ComparedResult], threshold: Threshold) -> tuple[ComparedResult, ...]:
+    """Results with p adjusted among all tests; a difference that is significant by itself is undecided."""
+    items = [item for result in results for pair in result.pairs for item in pair.comparisons]
+    tested = [item.p for item in items if item.p is not None]
+    by_holm = iter(holm(tested).tolist())
+
+    def among_all(item: MetricComparison) -> MetricComparison:
+        if item.p is None:
+            return item
+        p = next(by_holm)
+        item = replace(item, adjusted_p=p)
+        if item.word not in ("better", "worse") or p < threshold.alpha:
+            return item
+        reason = (
+            f"by itself it would be {item.word}, among {len(tested)} comparisons it may be chance: "
+            "take more sessions, or compare fewer metrics"
+        )
+        return replace(item, word="undecided", reason=reason)
+
+    return tuple(
+        replace(
+            result,
+            pairs=tuple(
+                replace(pair, comparisons=tuple(map(among_all, pair.comparisons))) for pair in result.pairs
+            ),
+        )
+        for result in results
+    )
 
 
 def _differences(pairing: Pairing) -> Iterator[Difference]:
-    """What the two results say differently of the trials that are compared."""
+    """Recorded facts of the compared trials that differ."""
+    names = [a.target if a.target == b.target else f"{a.target} and {b.target}" for a, b in pairing.pairs]
     sides = []
-    for side in (0, 1):
-        trials = [pair[side] for pair in pairing.pairs]
-        names = [a.target if a.target == b.target else f"{a.target} and {b.target}" for a, b in pairing.pairs]
+    for trials in zip(*pairing.pairs, strict=True):
         targets = {trial.key: name for trial, name in zip(trials, names, strict=True)}
         results = trials[0].results
-        sides.append(conditions_of(results, exported(results.experiment), targets))
+        sides.append(recorded_facts(results, exported(results.experiment), targets))
     for subject, fact in dict.fromkeys([*sides[0], *sides[1]]):
-        a, b = (conditions.get((subject, fact), "") for conditions in sides)
+        a, b = (facts.get((subject, fact), "") for facts in sides)
         if a != b:
             yield Difference(subject, fact, a, b)
 
 
-# A pair by one metric. Each way to compare fills in a blank that has the two figures.
+def usual_metrics(a: Trial, b: Trial) -> list[str]:
+    """Metrics that a pair is compared by where none is named.
+
+    The first speed that both have, else the latency of one of them; then accuracy, energy and others that are
+    usual and that a side has: where one side lacks it, the comparison says why.
+    """
+
+    def sides(metric: Metric) -> int:
+        """Number of the two sides that have a value."""
+        return sum(trial.estimate(metric.name).value is not None for trial in (a, b))
+
+    usual = {name: metric for name, metric in METRICS.items() if metric.usual}
+    speeds = (name for name, metric in usual.items() if metric.usual == "speed" and sides(metric) == 2)
+    speed = next(speeds, a.latency_metric or b.latency_metric or "image_s")
+    return [speed, *(name for name, metric in usual.items() if metric.usual == "also" and sides(metric))]
 
 
-def usual_metrics(a: TrialSummary, b: TrialSummary) -> list[str]:
-    """The first speed that both have, else a latency that one of them has, and what else is usual."""
-    both = [each for each in METRICS.values() if each.usual and None not in (each.value(a), each.value(b))]
-    fallback = a.latency_quantity or b.latency_quantity or "image_s"
-    speed = next((each.name for each in both if each.usual == "speed"), fallback)
-    return [speed, *(each.name for each in both if each.usual == "also")]
-
-
-def figure_of(metric: Metric, trial: TrialSummary) -> float | None:
-    """A metric's value as one number; None where it is missing or has several."""
-    value = metric.value(trial)
-    if hasattr(value, "median"):
-        value = value.median
-    elif hasattr(value, "k"):
-        value = value.k / value.n if value.n else None
-    else:
-        value = next((getattr(value, name) for name in ("area", "points") if hasattr(value, name)), value)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def session_values(metric: Metric, trial: TrialSummary) -> Sequence[float]:
-    """One number a session, of power as the primary meter and rail see it; empty without values."""
-    kind = metric.comparison
-    return kind.by_session(trial) if isinstance(kind, BySession | ByRail) else ()
-
-
-def compare_metric(
-    metric: Metric, a: ComparedTrial, b: ComparedTrial, threshold: Threshold
-) -> MetricComparison:
-    """B against A, for itself: `adjusted_p` is not known yet."""
-    figure_a, figure_b = (figure_of(metric, side.summary) for side in (a, b))
-    blank = MetricComparison(metric.name, metric.unit, "not compared", figure_a, figure_b)
-    if reason := _unlike(metric, a, b):
-        return replace(blank, reason=reason)
-    ways = _Ways(blank, metric, a, b, threshold)
-    match metric.comparison:
-        case ByRail(field):
-            item = ways.by_rails(field)
-        case ByImages(of):
-            item = ways.by_images(of)
-        case ByArea():
-            item = ways.by_areas()
-        case ByCount():
-            item = ways.by_shares(blank)
-        case Exactly():
-            return ways.exactly()
-        case _:
-            item = ways.by_sessions([session_values(metric, side.summary) for side in (a, b)])
-    # The records hold the hashes of what was measured.
-    if item.word != "not compared" and a.sessions and a.sessions == b.sessions:
-        nothing = 1.0 if item.scale == "ratio" else 0.0
-        equal = replace(blank, word="same", difference=nothing, low=nothing, high=nothing, identical=True)
-        sides = {name: getattr(item, name) for name in ("a", "b", "scale", "a_n", "b_n", "of")}
-        return replace(equal, note="the very same sessions", **sides)
-    if item.of != "sessions" or item.scale != "ratio":
-        return item
-    # A load on the machine does not change how many bytes are used.
-    disturbed = [
-        (side, caution)
-        for side, trial in (("A", a), ("B", b))
-        for caution in trial.summary.cautions
-        if caution.flag in DISTURBANCES and metric.units is not BYTE_UNITS
-    ]
-    contaminated = [
-        f"{side} has {caution.flag.name.lower().replace('_', ' ')}"
-        for side, caution in disturbed
-        if caution.flag in CONTAMINATION and not threshold.include_contaminated
-    ]
-    fewest = min(item.a_n, item.b_n)
-    open_ = [f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}"] * (fewest < GATE_SESSIONS)
-    open_ += [f"contaminated: {', '.join(contaminated)}"] if contaminated else []
-    warnings = tuple(f"{side}: {caution.sentence()}" for side, caution in disturbed)
-    return replace(item, gate="; ".join(open_), warnings=warnings)
-
-
-def _unlike(metric: Metric, a: ComparedTrial, b: ComparedTrial) -> str:
-    """Why the figures of two trials are not of the same thing; empty where they are."""
-    if metric.of_a_pass and _pass_of(a.scene) != _pass_of(b.scene):
-        texts = [
-            f"{scene.patches} patches of {scene.patch_width or scene.patch} x {scene.patch} "
-            f"in {scene.width} x {scene.height} pixels"
-            if scene.kind == "picture"
-            else f"{scene.patches} samples"
-            for scene in (a.scene, b.scene)
-        ]
-        return f"a pass of A is {texts[0]}, of B {texts[1]}"
-    if metric.part and a.summary.untimed_stages != b.summary.untimed_stages:
-        lacks = [
-            f"{name} is without {' and '.join(side.summary.untimed_stages)}"
-            for name, side in (("A", a), ("B", b))
-            if side.summary.untimed_stages and metric.value(side.summary) is not None
-        ]
-        if lacks:
-            return f"{metric.name} of {', of '.join(lacks)}"
-    periods = [side.results.experiment.period_s for side in (a, b)]
-    if metric.rail and periods[0] != periods[1]:
-        paces = ["back to back" if period is None else f"every {period:g} s" for period in periods]
-        return f"A was measured {paces[0]}, B {paces[1]}: power and energy hold the pauses"
-    return ""
-
-
-def _pass_of(scene: SceneRecord) -> Hashable:
-    """What two scenes share if a pass over each is the same work."""
-    size = scene.height, scene.width, scene.rows, scene.columns
-    return scene.kind, size, scene.patch, scene.patch_width or scene.patch, scene.stride
+# One pair by one metric.
 
 
 @dataclass(frozen=True)
-class _Ways:
-    """The ways to compare B with A, each of which fills in the blank comparison."""
+class _MetricOfPair:
+    """Two trials that are compared by one metric."""
 
-    blank: MetricComparison
     metric: Metric
     a: ComparedTrial
     b: ComparedTrial
     threshold: Threshold
 
-    def missing_figure(self) -> str:
-        """Why there is nothing to compare, side by side."""
-        reasons = {
-            side: (trial.primary_rail.reason if self.metric.rail and trial.primary_rail else "")
-            or missing_reasons(trial).get(self.metric.json_place)
-            or self.metric.missing(trial)
-            or f"no finished session has a value of {self.metric.name}"
-            for side, trial in (("A", self.a.summary), ("B", self.b.summary))
-        }
-        absent = [
-            side for side, trial in (("A", self.a), ("B", self.b)) if self.metric.value(trial.summary) is None
-        ]
-        if len(absent) != 1 and reasons["A"] == reasons["B"]:
-            return f"neither has it: {reasons['A']}"
-        return "; ".join(f"{name} has none: {reasons[name]}" for name in absent or reasons)
+    @property
+    def estimates(self) -> tuple[Estimate, Estimate]:
+        """Estimates of A and of B that represent the metric."""
+        return self.a.trial.estimate(self.metric.name), self.b.trial.estimate(self.metric.name)
 
-    def by_sessions(self, values: Sequence[Sequence[float]]) -> MetricComparison:
-        """By one value a session and side, of any unit."""
-        of_a, of_b = values
-        if not of_a or not of_b:
-            return replace(self.blank, reason=self.missing_figure())
-        mean_a, mean_b = (trial_median([[value] for value in side]) for side in (of_a, of_b))
-        counted = replace(self.blank, a=mean_a, b=mean_b, a_n=len(of_a), b_n=len(of_b), of="sessions")
-        if min(*of_a, *of_b) <= 0:
-            return replace(counted, reason="a session's value is not above 0, and a ratio says nothing of it")
+    def result(self, word: Word = "not compared", **fields: Any) -> MetricComparison:
+        """Comparison with these fields, and the two values unless the fields have others."""
+        a, b = self.estimates
+        fields = {"a": a.value, "b": b.value} | fields
+        return MetricComparison(self.metric.name, self.metric.unit, word, **fields)
+
+    def comparison(self) -> MetricComparison:
+        """B against A by itself: without `adjusted_p`."""
+        if reason := self._other_work():
+            return self.result(reason=reason)
+        match self.metric.compared:
+            case "exact":
+                return self._exactly()
+            case "rails":
+                item = self._by_rails()
+            case "images":
+                item = self._by_images()
+            case "scores":
+                item = self._by_scores()
+            case "counts":
+                item = self._by_counts("sessions")
+            case _:
+                a, b = self.estimates
+                item = self._by_sessions(a.sessions, b.sessions)
+        # The records hold the hashes of the tables.
+        if item.word != "not compared" and self.a.sessions and self.a.sessions == self.b.sessions:
+            nothing = 1.0 if item.scale == "ratio" else 0.0
+            sides = {name: getattr(item, name) for name in ("a", "b", "scale", "a_n", "b_n", "counted")}
+            ends = {"difference": nothing, "low": nothing, "high": nothing}
+            return self.result("same", identical=True, note="the very same sessions", **ends, **sides)
+        return self._gated(item) if item.counted == "sessions" and item.scale == "ratio" else item
+
+    def _gated(self, item: MetricComparison) -> MetricComparison:
+        """Comparison with the disturbances of its sessions, and the cause why a gate ignores it."""
+        # A load on the machine leaves the bytes that are used as they are.
+        disturbed = [
+            (side, caution)
+            for side, compared in (("A", self.a), ("B", self.b))
+            for caution in compared.trial.cautions
+            if caution.flag in DISTURBANCES and self.metric.unit != "bytes"
+        ]
+        contaminated = [
+            f"{side} has {caution.flag.name.lower().replace('_', ' ')}"
+            for side, caution in disturbed
+            if caution.flag in CONTAMINATION and not self.threshold.include_contaminated
+        ]
+        fewest = min(item.a_n, item.b_n)
+        causes = [f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}"] * (fewest < GATE_SESSIONS)
+        causes += [f"contaminated: {', '.join(contaminated)}"] if contaminated else []
+        warnings = tuple(f"{side}: {caution.sentence()}" for side, caution in disturbed)
+        return replace(item, gate="; ".join(causes), warnings=warnings)
+
+    def _other_work(self) -> str:
+        """Cause why the two estimates are of different work; empty where they are of the same."""
+        metric, a, b = self.metric, self.a, self.b
+        if metric.belongs_to == "pass" and _pass_of(a.scene) != _pass_of(b.scene):
+            texts = [
+                f"{scene.patches} patches of {scene.patch_width or scene.patch} x {scene.patch} "
+                f"in {scene.width} x {scene.height} pixels"
+                if scene.kind == "picture"
+                else f"{scene.patches} samples"
+                for scene in (a.scene, b.scene)
+            ]
+            return f"a pass of A is {texts[0]}, of B {texts[1]}"
+        untimed = [side.trial.scene.untimed_stages for side in (a, b)]
+        if metric.part and untimed[0] != untimed[1]:
+            lacking = [
+                f"{name} is without {' and '.join(stages)}"
+                for name, stages, estimate in zip("AB", untimed, self.estimates, strict=True)
+                if stages and estimate.value is not None
+            ]
+            if lacking:
+                return f"{metric.name} of {', of '.join(lacking)}"
+        periods = [side.results.experiment.period_s for side in (a, b)]
+        if metric.compared == "rails" and periods[0] != periods[1]:
+            paces = ["back to back" if period is None else f"every {period:g} s" for period in periods]
+            return f"A was measured {paces[0]}, B {paces[1]}: power and energy hold the pauses"
+        return ""
+
+    def _missing(self) -> MetricComparison:
+        """Comparison that has nothing to compare, with the reason by side."""
+        default = f"no finished session has a value of {self.metric.name}"
+        estimates = dict(zip("AB", self.estimates, strict=True))
+        reasons = {side: estimate.reason or default for side, estimate in estimates.items()}
+        absent = [side for side, estimate in estimates.items() if estimate.value is None]
+        if len(absent) != 1 and reasons["A"] == reasons["B"]:
+            return self.result(reason=f"neither has it: {reasons['A']}")
+        return self.result(
+            reason="; ".join(f"{side} has none: {reasons[side]}" for side in absent or reasons)
+        )
+
+    def _by_sessions(self, a: Sequence[float], b: Sequence[float]) -> MetricComparison:
+        """Comparison by one value per session and side, of any unit."""
+        if not a or not b:
+            return self._missing()
+        mean_a, mean_b = (trial_median([[value] for value in side]) for side in (a, b))
+        sides: dict[str, Any] = {
+            "a": mean_a,
+            "b": mean_b,
+            "a_n": len(a),
+            "b_n": len(b),
+            "counted": "sessions",
+        }
+        if min(*a, *b) <= 0:
+            reason = "a session's value is not above 0, and a ratio says nothing of it"
+            return self.result(reason=reason, **sides)
         rule = {"minimum_effect": self.threshold.minimum_effect, "alpha": self.threshold.alpha}
-        ticks = [side.summary.ticks.get(self.metric.name, 0.0) for side in (self.a, self.b)]
-        share, lower_is_better = ticks[0] / mean_a + ticks[1] / mean_b, self.metric.better == "lower"
-        outcome = session_compare.compare(of_a, of_b, lower_is_better=lower_is_better, ticks=share, **rule)
+        tick_a, tick_b = (side.trial.ticks.get(self.metric.name, 0.0) for side in (self.a, self.b))
+        share = tick_a / mean_a + tick_b / mean_b
+        outcome = session_compare.compare(a, b, lower_is_better=not self.metric.at_least, ticks=share, **rule)
         reason, needed = outcome.reason, MIN_SESSIONS if outcome.p is None else None
         if outcome.p is not None and outcome.word == "undecided":
             reason = "the sessions differ by too much to tell"
-            needed = sessions_to_decide(of_a, of_b, **rule)
+            needed = sessions_to_decide(a, b, **rule)
             if share > self.threshold.minimum_effect:
                 reason, needed = f"ticks of the clocks are {share:.2g} of the times: too coarse to tell", None
-        theirs = {tuple(sorted(record.tables.items())) for record in self.b.sessions if record.tables}
-        shared = sum(tuple(sorted(record.tables.items())) in theirs for record in self.a.sessions)
-        are = "is" if shared == 1 else "are"  # sessions of both results are not independent
-        return replace(
-            counted,
-            word=outcome.word,
+        # Sessions of both results are not independent.
+        tables_b = {tuple(sorted(record.tables.items())) for record in self.b.sessions if record.tables}
+        shared = sum(tuple(sorted(record.tables.items())) in tables_b for record in self.a.sessions)
+        note = f"{shared} of the sessions {'is' if shared == 1 else 'are'} in both results" if shared else ""
+        return self.result(
+            outcome.word,
             difference=outcome.ratio,
             low=outcome.low,
             high=outcome.high,
@@ -537,127 +550,153 @@ class _Ways:
             test="" if outcome.p is None else "Welch",
             reason=reason,
             sessions_needed=needed,
-            note=f"{shared} of the sessions {are} in both results" if shared else "",
+            note=note,
+            **sides,
         )
 
-    def by_rails(self, field: str) -> MetricComparison:
-        """By the sessions of one meter a side that see the same part of the board; neither is declared."""
-        sides = [
-            [rail for rail in headline_rails(side.summary.power or ()) if getattr(rail, field)]
-            for side in (self.a, self.b)
-        ]
+    def _by_rails(self) -> MetricComparison:
+        """Comparison by the sessions of one meter a side that see the same part of the board."""
+        sides = [_meters_of(side.trial, self.metric) for side in (self.a, self.b)]
         if not all(sides):
-            return replace(self.blank, reason=self.missing_figure())
+            return self._missing()
         of_one_scope = [
             (mine, theirs)
             for mine in sides[0]
             for theirs in sides[1]
-            if mine.scope == theirs.scope and mine.scope not in ("", UNKNOWN_SCOPE)
+            if mine[0].scope == theirs[0].scope and mine[0].scope != UNKNOWN_SCOPE
         ]
         if not of_one_scope:
-            scopes = [
-                " and ".join(dict.fromkeys(rail.scope or UNKNOWN_SCOPE for rail in side)) for side in sides
-            ]
+            scopes = [" and ".join(dict.fromkeys(rail.scope for rail, _ in side)) for side in sides]
             reason = f"no meters of one scope: A was measured at the {scopes[0]}, B at the {scopes[1]}"
-            return replace(self.blank, reason=reason)
-        # Those of one meter and channel before others, else in A's order.
-        meters = [[f"{rail.meter} ({rail.channel})" for rail in pair] for pair in of_one_scope]
-        best = next((at for at, (of_a, of_b) in enumerate(meters) if of_a == of_b), 0)
-        mine, theirs = of_one_scope[best]
-        item = self.by_sessions([getattr(rail, field) for rail in (mine, theirs)])
-        alike = len(set(meters[best])) == 1
-        seen = f"by meters of the {mine.scope}" + ("" if alike else f", {' and '.join(meters[best])}")
-        return replace(item, note="; ".join(filter(None, (seen, item.note))))
+            return self.result(reason=reason)
 
-    def exactly(self) -> MetricComparison:
-        """Two numbers without any scatter: nothing is tested, and the difference is what it is."""
-        if self.blank.a is None or self.blank.b is None:
-            return replace(self.blank, reason=self.missing_figure())
-        if self.blank.a <= 0 or self.blank.b <= 0:
-            return replace(self.blank, reason="a figure is not above 0, and a ratio says nothing of it")
-        ratio = self.blank.b / self.blank.a
+        def is_of_one_channel(pair: tuple[tuple[Rail, Estimate], tuple[Rail, Estimate]]) -> bool:
+            (mine, _), (theirs, _) = pair
+            return (mine.meter, mine.channel) == (theirs.meter, theirs.channel)
+
+        # Pairs of one meter and channel come first, else those in A's order.
+        best = next(filter(is_of_one_channel, of_one_scope), of_one_scope[0])
+        (mine, estimate_a), (theirs, estimate_b) = best
+        item = self._by_sessions(estimate_a.sessions, estimate_b.sessions)
+        meters = " and ".join(f"{rail.meter} ({rail.channel})" for rail in (mine, theirs))
+        note = f"by meters of the {mine.scope}" + ("" if is_of_one_channel(best) else f", {meters}")
+        return replace(item, note="; ".join(filter(None, (note, item.note))))
+
+    def _exactly(self) -> MetricComparison:
+        """Comparison of two numbers without uncertainty, which needs no test."""
+        a, b = (estimate.value for estimate in self.estimates)
+        if a is None or b is None:
+            return self._missing()
+        if a <= 0 or b <= 0:
+            return self.result(reason="a value is not above 0, and a ratio says nothing of it")
+        ratio = b / a
         word: Word = "same"
         if not math.isclose(ratio, 1) and abs(ratio - 1) >= self.threshold.minimum_effect:
-            word = "better" if (ratio < 1) == (self.metric.better == "lower") else "worse"
-        equal = replace(self.blank, word=word, difference=ratio, low=ratio, high=ratio)
-        return replace(equal, a_n=1, b_n=1, note="exact, nothing to test")
+            word = "better" if (ratio > 1) == self.metric.at_least else "worse"
+        ends = {"difference": ratio, "low": ratio, "high": ratio}
+        return self.result(word, a_n=1, b_n=1, note="exact, nothing to test", **ends)
 
-    def by_images(self, set_name: Literal["images", "scene"]) -> MetricComparison:
-        """Image by image where both predicted one set; else as two shares, where the sets are of one kind."""
-        of_a, of_b = self.metric.value(self.a.summary), self.metric.value(self.b.summary)
-        if of_a is None or of_b is None:
-            return replace(self.blank, reason=self.missing_figure())
-        of: Literal["images", "patches"] = "images" if set_name == "images" else "patches"
-        counted = replace(self.blank, scale="points", a_n=of_a.n, b_n=of_b.n, of=of)
-        overlap = "; overlapping crops make its interval a little too narrow" if of_a.overlapping else ""
-        is_same_set = self.predicted_one_set(set_name)
+    def _by_images(self) -> MetricComparison:
+        """Comparison image by image where both predicted one set; else of two shares, if classes agree."""
+        if None in (estimate.value for estimate in self.estimates):
+            return self._missing()
+        set_name: SetName = "scene" if self.metric.share_of == "patch" else "images"
+        a, b = self.estimates
+        counted: Counted = "patches" if set_name == "scene" else "images"
+        sides: dict[str, Any] = {"a_n": a.n, "b_n": b.n, "counted": counted}
+        tested = self.a.tested_set(set_name)
+        is_overlapping = isinstance(tested, ImagesRecord) and tested.overlapping
+        overlap = "; overlapping crops make its interval a little too narrow" if is_overlapping else ""
+        is_same_set = self._predicted_one_set(set_name)
         mine, theirs = (side.predictions(set_name) if is_same_set else None for side in (self.a, self.b))
-        drop = drop_of(mine, theirs) if mine is not None and theirs is not None else None
-        if mine is not None and theirs is not None and drop is not None:  # of A below B
-            # One file that gave both and agrees throughout: nothing is left to chance then.
-            files = [side.trial.artifact_sha256 for side in (self.a, self.b)]
+        matched = matched_counts(mine, theirs) if mine is not None and theirs is not None else None
+        if mine is not None and theirs is not None and matched is not None:
+            only_a, only_b, n = matched
+            # One file that gave both and agrees throughout leaves nothing to chance.
+            files = [side.record.artifact_sha256 for side in (self.a, self.b)]
             is_same_file = files[0] is not None and files[0] == files[1]
             has_same_labels = np.array_equal(mine.label, theirs.label)
             if is_same_file and has_same_labels and np.array_equal(mine.predicted, theirs.predicted):
                 note = "the same file predicts the same of each image"
-                return replace(counted, word="same", difference=0.0, low=0.0, high=0.0, note=note)
-            right, wrong = drop.only_fp32_right, drop.only_this_right
-            note = f"right on {right} that A is wrong on, wrong on {wrong} that A is right on{overlap}"
+                ends = {"difference": 0.0, "low": 0.0, "high": 0.0}
+                return self.result("same", scale="points", note=note, **ends, **sides)
+            note = f"right on {only_b} that A is wrong on, wrong on {only_a} that A is right on{overlap}"
             note += "" if has_same_labels else "; the labels of the images differ"
-            tested = (drop.points, drop.low, drop.high), mcnemar(wrong, right)
-            return self.by_points(replace(counted, test="McNemar", note=note), *tested)
-        if sorted(of_a.class_names) != sorted(of_b.class_names):
-            return replace(counted, reason="the images have other classes")
+            points = paired_difference(only_b, only_a, n)
+            return self._in_points(points, mcnemar(only_a, only_b), test="McNemar", note=note, **sides)
+        if _classes_of(self.a.trial, set_name) != _classes_of(self.b.trial, set_name):
+            return self.result(scale="points", reason="the images have other classes", **sides)
         note = "not of the same images: the sets may differ in how hard they are"
         if is_same_set:
             note = "predictions of both sides cannot be matched image by image"
-        return self.by_shares(replace(counted, note=f"{note}{overlap}"))
+        return self._by_counts(counted, f"{note}{overlap}")
 
-    def predicted_one_set(self, set_name: Literal["images", "scene"]) -> bool:
+    def _predicted_one_set(self, set_name: SetName) -> bool:
         """Whether both predicted the same images or scene."""
-        sets = [side.images if set_name == "images" else side.scene for side in (self.a, self.b)]
+        sets = [side.tested_set(set_name) for side in (self.a, self.b)]
         return sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
 
-    def by_areas(self) -> MetricComparison:
-        """By the scores of both: sample by sample where they are of one set."""
-        of_a, of_b = self.a.scored(), self.b.scored()
-        if of_a is None or of_b is None:
-            return replace(self.blank, reason=self.missing_figure())
-        paired = self.predicted_one_set("images") and list(map(len, of_a)) == list(map(len, of_b))
-        delta, p = area_difference(of_a, of_b, paired=paired)
-        counted = replace(
-            self.blank,
-            scale="points",
-            a_n=sum(map(len, of_a)),
-            b_n=sum(map(len, of_b)),
-            of="images",
-            test="MOVER",
-            note="" if paired else "not of the same samples: the sets may differ in how hard they are",
-        )
-        return self.by_points(counted, (100 * delta.area, 100 * delta.low, 100 * delta.high), p)
+    def _by_scores(self) -> MetricComparison:
+        """Comparison of areas under ROC curves, sample by sample where both scored one set."""
+        if None in (estimate.value for estimate in self.estimates):
+            return self._missing()
+        scores_a, scores_b = self.a.scored(), self.b.scored()
+        if scores_a is None or scores_b is None:
+            return self._missing()
+        is_paired = self._predicted_one_set("images") and list(map(len, scores_a)) == list(map(len, scores_b))
+        delta, p = area_difference(scores_a, scores_b, paired=is_paired)
+        note = "" if is_paired else "not of the same samples: the sets may differ in how hard they are"
+        points = delta.area, delta.low, delta.high
+        a_n, b_n = (sum(map(len, scores)) for scores in (scores_a, scores_b))
+        return self._in_points(points, p, a_n=a_n, b_n=b_n, counted="images", test="MOVER", note=note)
 
-    def by_shares(self, counted: MetricComparison) -> MetricComparison:
-        """Two shares of different things, such as the sessions that failed, tested against each other."""
-        of_a, of_b = self.metric.value(self.a.summary), self.metric.value(self.b.summary)
-        if of_a is None or of_b is None:
-            return replace(counted, reason=self.missing_figure())
-        counts = (of_a.k, of_a.n), (of_b.k, of_b.n)
-        difference, low, high = (100 * share for share in share_difference(*counts))
-        tested = replace(
-            counted, scale="points", a_n=of_a.n, b_n=of_b.n, of=counted.of or "sessions", test="Fisher"
-        )
-        return self.by_points(tested, (difference, low, high), fisher(*counts))
+    def _by_counts(self, counted: Counted, note: str = "") -> MetricComparison:
+        """Comparison of two shares k of n, such as the sessions that failed."""
+        a, b = self.estimates
+        if a.value is None or b.value is None:
+            return self._missing()
+        counts = (round(a.value * a.n), a.n), (round(b.value * b.n), b.n)
+        sides = {"a_n": a.n, "b_n": b.n, "counted": counted, "test": "Fisher", "note": note}
+        return self._in_points(share_difference(*counts), fisher(*counts), **sides)
 
-    def by_points(
-        self, counted: MetricComparison, points: tuple[float, float, float], p: float
-    ) -> MetricComparison:
-        """With its word: different where significant and large enough, the same where that is excluded."""
-        difference, low, high = points
-        outcome = replace(counted, difference=difference, low=low, high=high, p=p)
-        if p < self.threshold.alpha and abs(difference) >= self.threshold.minimum_points:
-            is_better = (difference > 0) == (self.metric.better == "higher")
-            return replace(outcome, word="better" if is_better else "worse")
-        if -self.threshold.minimum_points < low and high < self.threshold.minimum_points:
-            return replace(outcome, word="same")
-        of_each = f"{counted.a_n}" if counted.a_n == counted.b_n else f"{counted.a_n} and {counted.b_n}"
-        return replace(outcome, word="undecided", reason=f"{of_each} {counted.of} are too few to tell")
+    def _in_points(self, shares: tuple[float, float, float], p: float, **fields: Any) -> MetricComparison:
+        """Comparison of two shares by their difference with its ends, b less a.
+
+        Different is significant and large enough; the same is an interval that excludes such a difference.
+        """
+        difference, low, high = (100 * share for share in shares)
+        item = self.result(
+            "undecided", scale="points", difference=difference, low=low, high=high, p=p, **fields
+        )
+        least = self.threshold.minimum_points
+        if p < self.threshold.alpha and abs(difference) >= least:
+            return replace(item, word="better" if (difference > 0) == self.metric.at_least else "worse")
+        if -least < low and high < least:
+            return replace(item, word="same")
+        n = f"{item.a_n}" if item.a_n == item.b_n else f"{item.a_n} and {item.b_n}"
+        return replace(item, reason=f"{n} {item.counted} are too few to tell")
+
+
+def _pass_of(scene: SceneRecord) -> Hashable:
+    """Facts that two scenes share if a pass over each is the same work."""
+    size = scene.height, scene.width, scene.rows, scene.columns
+    return scene.kind, size, scene.patch, scene.patch_width or scene.patch, scene.stride
+
+
+def _meters_of(trial: Trial, metric: Metric) -> list[tuple[Rail, Estimate]]:
+    """Rail that represents each meter, with its estimate; the meter that represents the board first."""
+    by_rail = {key.rail: estimate for key, estimate in trial.estimates_of(metric.name) if key.worker is None}
+    first_rails: dict[str, Rail] = {}
+    for rail in trial.rails:
+        first_rails.setdefault(rail.meter, rail)
+    return [
+        (rail, by_rail[rail.name])
+        for rail in first_rails.values()
+        if rail.name in by_rail and by_rail[rail.name].sessions
+    ]
+
+
+def _classes_of(trial: Trial, set_name: SetName) -> list[str]:
+    """Names of the classes of a labelled set, sorted."""
+    found = (each.classes for each in trial.confusions if each.images == set_name and each.worker is None)
+    return sorted(next(found, ()))

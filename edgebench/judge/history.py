@@ -1,24 +1,21 @@
-"""A metric over all results of a folder: one series a trial that they share, with changes of its level."""
+"""History of a metric over the results of a folder: one series per trial, with changes of its level."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.comparison import figure_of, session_values
-from edgebench.judge.metric import SHARE_UNITS, ByArea, ByCount, ByImages, Metric
-from edgebench.judge.metrics import METRICS
-from edgebench.judge.pairing import TrialIdentity, conditions_of, trial_identity
-from edgebench.judge.summarise import summarise_one
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.document import trial_from_document
+from edgebench.judge.core.metric import SHARE_UNITS, Metric
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.trials import trial_with_key
+from edgebench.judge.pairing import TrialIdentity, recorded_facts, trial_identity
 from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
 from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
 from edgebench.results.listing import ListedResult, StoredResult, UnreadableResult
@@ -30,51 +27,35 @@ from edgebench.stats.change_point import ChangePoint, change_points, change_reas
 from edgebench.stats.compare import MINIMUM_EFFECT, Comparison, Word, compare
 from edgebench.suggest import choose, short
 
-# The summaries that a run left in trial.json, for what looks at many results: no table is read for them.
-#
-# What only the tables have (the samples of meters, each request's latency) and the cautions are not in
-# them.
 
+def stored_trial(folder: Path, key: str, sessions: Sequence[SessionRecord]) -> Trial | None:
+    """Trial as its run wrote it to trial.json, without values per pass; no table is read.
 
-_DERIVED = frozenset({"cautions", "request_ms_values", "power_curves", "figures_of_values"})
-
-
-def stored_summary(folder: Path, key: str, sessions: Sequence[SessionRecord]) -> TrialSummary | None:
-    """The summary of a trial as its run wrote it; None where it has other sessions, or is missing.
-
-    That is so of a run that was killed, and where trial.json is damaged or of another version: the tables
-    tell then (`edgebench.judge.summarise.summarise_one`).
+    None if the file is missing or damaged, or has other sessions or another version, as after a run that was
+    killed: `edgebench.judge.core.trials.trial_with_key` then reads the tables.
 
     Args:
-        folder: of the result.
-        key: the trial's.
-        sessions: those of the trial that are on disk, failed ones too.
+        folder: folder of the result.
+        key: key of the trial.
+        sessions: its sessions on disk, failed ones too.
     """
-    adapter, names = _reader()
     try:
         data = read_bounded(trial_folder(folder, key) / TRIAL_FILE, folder) or b"null"
         document = from_json(data, allow_inf_nan=False)
         if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
             return None
         remove_checksum(document, data)
-        summary = adapter.validate_python({name: document[name] for name in names & document.keys()})
+        trial = trial_from_document(document)
     except (StoredResultError, ValueError):
         return None
-    counted = summary.failed_sessions
-    ok = 0 if counted is None else counted.n - counted.k
-    is_of_these = summary.key == key and ok == sum(session.status == "ok" for session in sessions)
-    return summary if is_of_these else None
-
-
-@cache
-def _reader() -> tuple[TypeAdapter[TrialSummary], frozenset[str]]:
-    """What validates a summary, and the fields that trial.json keeps of it."""
-    names = frozenset(field.name for field in dataclasses.fields(TrialSummary) if field.init)
-    return TypeAdapter(TrialSummary), names - _DERIVED
+    failed = trial.estimate("failed_sessions")
+    ok = failed.n - round(failed.n * (failed.value or 0.0))
+    is_of_these = trial.key == key and ok == sum(session.status == "ok" for session in sessions)
+    return trial if is_of_these else None
 
 
 NOTHING_REACHES = 1e15
-"""In seconds, watts or bytes: a summary on disk may say anything."""
+"""Upper limit of credible values in seconds, watts or bytes: a file on disk may hold any number."""
 
 
 @dataclass(frozen=True)
@@ -82,61 +63,61 @@ class HistoryPoint:
     """One result of a series."""
 
     result: str
-    """The folder's name. Source: results."""
+    """Name of its folder. Source: results."""
     begun_utc: str | None
-    """When it began, ISO 8601; null where that is not known. Source: experiment.json."""
+    """Start of its run, ISO 8601; null where that is not known. Source: experiment.json."""
     trial: str
     """Key of the trial. Source: experiment.json."""
     value: float
-    """What the trial came to, in the series' unit. Source: sessions."""
+    """Value of the trial, in the series' unit. Source: sessions."""
     low: float | None
     """Lower end of its interval; null without one. Source: sessions."""
     high: float | None
     """Upper end of its interval; null without one. Source: sessions."""
     session_values: tuple[float, ...]
-    """One number a session, where the metric has them. Source: sessions."""
+    """One value per session, where the metric has them. Source: sessions."""
     to_previous: Comparison | None
-    """Against the result before; null for the first. Source: fit."""
+    """Comparison with the result before; null for the first. Source: fit."""
     to_baseline: Comparison | None
-    """Against the baseline; null for itself. Source: fit."""
+    """Comparison with the baseline; null for itself. Source: fit."""
     facts: dict[str, str]
-    """Versions, host and settings, as they are compared at a change. Source: sessions."""
+    """Versions, host and settings, which are compared at a change. Source: sessions."""
 
 
 @dataclass(frozen=True)
 class LevelChange(ChangePoint):
-    """A change of a series' level."""
+    """Change of a series' level."""
 
     result: str
-    """The first result after the change. Source: fit."""
+    """First result after the change. Source: fit."""
     after_result: str
-    """The last result before it. Source: fit."""
+    """Last result before it. Source: fit."""
     word: Literal["better", "worse"]
-    """Whether it is for the better. Source: fit."""
+    """Direction of the change. Source: fit."""
     differences: tuple[str, ...]
-    """What else differs there. Source: sessions."""
+    """Other recorded facts that changed there. Source: sessions."""
 
 
 @dataclass(frozen=True)
 class TrialSeries(TrialIdentity):
-    """A trial over the results that have it."""
+    """Trial over the results that have it."""
 
     metric: str
-    """What is followed: its name in the catalogue of metrics. Source: command line."""
+    """Name of the followed metric in the catalogue. Source: command line."""
     unit: str
     """Unit of values and levels. Source: fit."""
     better: str
-    """The metric's better direction. Source: fit."""
+    """Better direction of the metric. Source: fit."""
     scope: str
-    """What the meter covers; empty for a metric without one. Source: session.json."""
+    """Scope of the meter; empty for a metric without one. Source: session.json."""
     scene: str
-    """What was timed. Source: experiment.json."""
+    """Scene of the passes. Source: experiment.json."""
     results: tuple[HistoryPoint, ...]
-    """Those that have the trial, oldest first. Source: results."""
+    """Results that have the trial, oldest first. Source: results."""
     changes: tuple[LevelChange, ...] = ()
     """Changes of the level, oldest first. Source: fit."""
     change_reason: str = ""
-    """Why no change was looked for; empty where it was. Source: fit."""
+    """Cause why no change was looked for; empty where it was. Source: fit."""
 
     @property
     def is_share(self) -> bool:
@@ -145,14 +126,18 @@ class TrialSeries(TrialIdentity):
 
 
 def followed_metrics() -> tuple[str, ...]:
-    """The metrics that a history can be of: what results are compared by, and all measured power."""
+    """Names of metrics that a history can follow: those that results are compared by, and metered power."""
     return tuple(
         name
         for name, metric in METRICS.items()
-        if (metric.rail or not isinstance(metric.comparison, ByCount | None))
-        and not metric.of_schedule
+        if (metric.compared not in ("", "counts") or _is_metered(metric))
+        and not metric.is_scheduled
         and "declared" not in metric.statistics
     )
+
+
+def _is_metered(metric: Metric) -> bool:
+    return metric.unit in ("W", "J")
 
 
 def history(
@@ -165,18 +150,18 @@ def history(
     minimum_effect: float = MINIMUM_EFFECT,
     left_out: Callable[[UnreadableResult], object] | None = None,
 ) -> list[TrialSeries]:
-    """The series of the trials that are wanted, by target and variant as the newest result has them.
+    """Series of the wanted trials, in the order of the newest results.
 
     Args:
-        results: newest first.
-        metric: its name; None for image_s, or infer_s of a trial without it.
-        wanted: which trials.
-        last: the most results that are taken, the newest that have a wanted trial with a figure.
-        baseline: name of the result that all others are compared with; None, or where a series lacks it, for
+        results: results, newest first.
+        metric: name of the metric. Default: image_s, or infer_s of trials without it.
+        wanted: whether a planned trial is followed.
+        last: greatest number of results: the newest that have a wanted trial with a value.
+        baseline: name of the result that all others are compared with. Default, and where a series lacks it:
             its oldest.
-        minimum_effect: the smallest change that counts, as a share.
-        left_out: called with each result that turns out to be damaged, which is then left out; None:
-            StoredResultError for the first.
+        minimum_effect: smallest change that counts, as a share.
+        left_out: called with each damaged result, which is left out. Default: the first raises
+            StoredResultError.
 
     Raises:
         UsageError: the metric is not followed.
@@ -202,104 +187,103 @@ def history(
 
 
 def _members(
-    result: StoredResult, metric: str | None, wanted: Callable[[TrialRecord], bool]
+    result: StoredResult, metric_name: str | None, wanted: Callable[[TrialRecord], bool]
 ) -> Iterator[tuple[Hashable, TrialSeries]]:
-    """The trials of a result that have a figure, each as a series, behind what two of one series share."""
+    """Trials of a result that have a value: identity of their series, and the series of this result."""
     experiment = result.experiment
     stored, shown = StoredResults(result.path, experiment), exported(experiment)
     targets = {target.name: swept_name(target) for target in experiment.targets}
-    for trial in experiment.trials:
-        if trial.status != "planned" or not wanted(trial):
+    for record in experiment.trials:
+        if record.status != "planned" or not wanted(record):
             continue
-        sessions = stored.session_records(trial.key)
+        sessions = stored.session_records(record.key)
         if not any(session.status == "ok" for session in sessions):
             continue
-        summary = stored_summary(result.path, trial.key, sessions) or summarise_one(stored, trial.key)
-        of = METRICS[metric or summary.latency_quantity or "image_s"]
-        if (figure := followed(of, summary, experiment, trial)) is None:
+        trial = stored_trial(result.path, record.key, sessions) or trial_with_key(stored, record.key)
+        metric = METRICS[metric_name or trial.latency_metric or "image_s"]
+        if (followed_value := followed(metric, trial, experiment, record)) is None:
             continue
-        values = session_values(of, summary)
-        # A revision of a target comes after it, and is what the device has become.
-        target = targets.get(trial.target, trial.target)
-        conditions = conditions_of(stored, shown, {trial.key: target})
+        # A revision of a target comes after it, and shows the device as it is now.
+        target = targets.get(record.target, record.target)
+        facts = recorded_facts(stored, shown, {record.key: target})
         point = HistoryPoint(
             result=result.path.name,
             begun_utc=result.begun_utc or None,
-            trial=trial.key,
-            value=figure.value,
-            low=figure.low,
-            high=figure.high,
-            session_values=tuple(values) if all(0 < each < NOTHING_REACHES for each in values) else (),
+            trial=record.key,
+            value=followed_value.value,
+            low=followed_value.low,
+            high=followed_value.high,
+            session_values=positive_sessions(metric, trial),
             to_previous=None,
             to_baseline=None,
             facts={
-                fact if subject == "experiment" else f"{subject} {fact}": text
-                for (subject, fact), text in conditions.items()
+                name if subject == "experiment" else f"{subject} {name}": text
+                for (subject, name), text in facts.items()
             },
         )
         yield (
-            (trial_identity(summary, target), of.name, figure.of_what),
+            (trial_identity(trial, target), metric.name, followed_value.kind),
             TrialSeries(
-                metric=of.name,
-                unit=of.unit,
-                better=of.better,
-                target=summary.swept_target,
-                variant=trial.variant,
-                batch=trial.batch,
-                concurrency=trial.concurrency,
-                settings=summary.settings,
-                scope=figure.scope,
-                scene=experiment.scene_of(trial).name,
+                metric=metric.name,
+                unit=metric.unit,
+                better=metric.better,
+                target=trial.swept_target,
+                variant=record.variant,
+                batch=record.batch,
+                concurrency=record.concurrency,
+                settings=dict(trial.settings),
+                scope=followed_value.scope,
+                scene=experiment.scene_of(record).name,
                 results=(point,),
             ),
         )
 
 
+def positive_sessions(metric: Metric, trial: Trial) -> tuple[float, ...]:
+    """One value per session that a ratio can be made of; empty where one is not above 0, or not credible."""
+    if metric.compared not in ("sessions", "rails"):
+        return ()
+    values = trial.estimate(metric.name).sessions
+    return values if all(0 < value < NOTHING_REACHES for value in values) else ()
+
+
 class Followed(NamedTuple):
-    """A trial's figure in a series.
+    """Value of a trial in a series.
 
     Attributes:
-        value: above 0, with the ends of its interval, where it has them.
-        scope: what the meter covers; empty for a metric without one.
-        of_what: what two trials of a series share, besides identity and metric.
+        value: value above 0, with the ends of its interval, where it has them.
+        scope: scope of the meter; empty for a metric without one.
+        kind: facts that two trials of a series share, besides identity and metric.
     """
 
     value: float
     low: float | None
     high: float | None
     scope: str
-    of_what: tuple[Hashable, ...]
+    kind: tuple[Hashable, ...]
 
 
 def followed(
-    metric: Metric, summary: TrialSummary, experiment: ExperimentRecord, trial: TrialRecord
+    metric: Metric, trial: Trial, experiment: ExperimentRecord, record: TrialRecord
 ) -> Followed | None:
-    """The figure by which a history follows a trial; None where it has none."""
-    figure = _figure(metric, summary)
-    if figure is None:
-        return None
-    scene, rail = experiment.scene_of(trial), summary.primary_rail
-    # Power and energy of a board are not those of its chip.
-    scope = rail.scope if metric.rail and rail is not None else ""
-    of_images = metric.comparison in (ByImages("images"), ByArea())
-    images = experiment.images_of(trial) if of_images else None
-    # What else a comparison would list as different makes another series.
-    return Followed(*figure, scope, (scope, scene.sha256, trial.patches, images and images.sha256))
-
-
-def _figure(metric: Metric, trial: TrialSummary) -> tuple[float, float | None, float | None] | None:
-    """A metric of a trial with the ends of its interval; None where it is missing, or not above 0."""
-    value = figure_of(metric, trial)
+    """Value by which a history follows a trial; None where it is missing, or not above 0."""
+    estimate = trial.estimate(metric.name)
+    value, low, high = estimate.value, estimate.low, estimate.high
     if value is None or not 0 < value < NOTHING_REACHES:
         return None
-    low, high = (getattr(metric.value(trial), end, None) for end in ("low", "high"))
-    if low is None or high is None or not 0 <= low <= value <= high < NOTHING_REACHES:
-        return value, None, None
-    return value, low, high
+    is_interval = low is not None and high is not None and 0 <= low <= value <= high < NOTHING_REACHES
+    ends = (low, high) if is_interval and not estimate.is_exact else (None, None)
+    scene = experiment.scene_of(record)
+    # Power and energy of a board are not those of its chip.
+    scope = trial.rails[0].scope if _is_metered(metric) and trial.rails else ""
+    is_of_images = metric.compared in ("images", "scores") and metric.share_of != "patch"
+    images = experiment.images_of(record) if is_of_images else None
+    # Whatever else a comparison would list as different makes another series.
+    return Followed(value, *ends, scope, (scope, scene.sha256, record.patches, images and images.sha256))
 
 
 def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect: float) -> TrialSeries:
-    """The series of one trial in several results, oldest first."""
+    """Series of one trial in several results, oldest first."""
     newest = members[-1]
     lower_is_better = newest.better == "lower"
     points = [point for member in members for point in member.results]
@@ -313,7 +297,7 @@ def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect
             return compare(*sides, lower_is_better=lower_is_better, minimum_effect=minimum_effect)
         ratio = point.value / other.value
         word: Word = "same" if ratio == 1 else "undecided"
-        reason = "it has no value a session that a test could be made of"
+        reason = "it has no values by session, which a test needs"
         return Comparison(word, ratio, None, None, None, reason=reason)
 
     def level_change(change: ChangePoint) -> LevelChange:
@@ -340,5 +324,5 @@ def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect
 
 
 def targets_of(results: Iterable[ListedResult]) -> list[str]:
-    """The targets that results have, each once, without the settings of a sweep."""
+    """Names of the targets of results, without the settings of a sweep."""
     return list(dict.fromkeys(target for result in results for target in result.indexed.overview.targets))

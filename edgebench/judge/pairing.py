@@ -1,7 +1,7 @@
-"""Which trials of two results are the same, and what each was measured under.
+"""Pairs of trials of two results, and the recorded facts in which results can differ.
 
-Trials are paired by target, variant, batch and settings, and not by their keys: a key hashes versions and
-weights too, and what has changed between two results is what a comparison is for.
+Trials are paired by target, variant, batch and settings. Their keys also hash versions and weights, whose
+changes a comparison is for.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
-
-from pydantic import ConfigDict
-from pydantic.json_schema import SkipJsonSchema
+from typing import Annotated, Any, Literal, NamedTuple
 
 from edgebench.errors import UsageError
-from edgebench.judge.accuracy import Predictions, predictions_of, scored_of
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.accuracy import Predictions, predictions_of, scored_of
+from edgebench.judge.core.trial import Trial
+from edgebench.records.described import Unwritten
 from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, SessionRecord, TrialRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.revisions import planned_name
 from edgebench.stats.auc import Floats
 from edgebench.suggest import choose, short
 
+SetName = Literal["images", "scene"]
+
 
 @dataclass(frozen=True)
 class TrialIdentity:
-    """What two trials share that are compared, or are of one series; versions and hosts may differ."""
+    """Identity of a trial in any result, for pairs and series."""
 
     target: str
     """Its target. Source: experiment.json."""
@@ -39,111 +39,104 @@ class TrialIdentity:
     concurrency: int
     """Inferences that the device has in flight. Source: experiment.json."""
     settings: dict[str, Any]
-    """Those in which its target differs within a sweep. Source: experiment.json."""
+    """Settings in which its target differs within a sweep. Source: experiment.json."""
 
 
 @dataclass(frozen=True)
 class ComparedTrial(TrialIdentity):
-    """A trial of a result that is compared."""
-
-    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)  # for what is in no document
+    """Trial of a result that is compared."""
 
     key: str
     """Key of the trial. Source: experiment.json."""
-    mark: str
-    """The mark that its figures must carry. Source: fit."""
-    summary: SkipJsonSchema[TrialSummary] = field(repr=False)
-    """Internal: its figures."""
-    results: SkipJsonSchema[StoredResults] = field(repr=False)
+    marks: tuple[str, ...]
+    """Marks that its estimates must carry. Source: fit."""
+    trial: Annotated[Trial, Unwritten()] = field(repr=False)
+    """Internal: its estimates."""
+    results: Annotated[StoredResults, Unwritten()] = field(repr=False)
     """Internal: the result that holds it."""
+    reason: str = ""
+    """Cause why it has no partner; empty where it has one. Source: fit."""
 
     @classmethod
-    def of(cls, summary: TrialSummary, results: StoredResults) -> Self:
-        """The trial of a summary."""
-        names = ("target", "variant", "batch", "concurrency", "settings", "key", "mark")
-        planned = {name: getattr(summary, name) for name in names}
-        return cls(**planned, summary=summary, results=results)
+    def of(cls, trial: Trial, results: StoredResults) -> ComparedTrial:
+        """Trial of a result with its identity."""
+        names = ("target", "variant", "batch", "concurrency", "settings", "key", "marks")
+        return cls(**{name: getattr(trial, name) for name in names}, trial=trial, results=results)
 
     @property
-    def planned(self) -> str:
-        """The target of the plan that its target is, or is a revision of."""
-        names = {target.name: planned_name(target) for target in self.results.experiment.targets}
-        return names.get(self.target, self.target)
+    def planned_target(self) -> str:
+        """Target of the plan that its target is, or is a revision of."""
+        targets = self.results.experiment.targets
+        names = (planned_name(target) for target in targets if target.name == self.target)
+        return next(names, self.target)
 
     @cached_property
-    def trial(self) -> TrialRecord:
-        """What was planned."""
+    def record(self) -> TrialRecord:
+        """Record of the planned trial."""
         return next(trial for trial in self.results.experiment.trials if trial.key == self.key)
 
     @cached_property
     def sessions(self) -> list[SessionRecord]:
-        """Those that ended well."""
+        """Sessions that ended well."""
         return [record for record in self.results.session_records(self.key) if record.status == "ok"]
 
     @property
     def scene(self) -> SceneRecord:
-        """What it was timed with."""
-        return self.results.experiment.scene_of(self.trial)
+        """Scene of its passes."""
+        return self.results.experiment.scene_of(self.record)
 
-    @property
-    def images(self) -> ImagesRecord | None:
-        """What its accuracy was taken on; None where there is nothing."""
-        return self.results.experiment.images_of(self.trial)
+    def tested_set(self, set_name: SetName) -> ImagesRecord | SceneRecord | None:
+        """Set that its accuracy was taken on; None without one."""
+        return self.scene if set_name == "scene" else self.results.experiment.images_of(self.record)
 
-    def predictions(self, set_name: Literal["images", "scene"]) -> Predictions | None:
-        """Those of a lone worker; reads them from disk."""
-        source = self.images if set_name == "images" else self.scene
+    def predictions(self, set_name: SetName) -> Predictions | None:
+        """Predictions of a lone worker, read from disk."""
+        source = self.tested_set(set_name)
         columns = ["worker", "set", "index", "label", "predicted"]
         rows = self.results.rows("predictions", columns, [self.key])
         if len(set(rows.whole("worker").tolist())) > 1:
             return None
         numbers = [record.n for record in self.sessions]
         labels = source.class_names if source else ()
-        return predictions_of(rows, set_name, numbers, labels, self.trial.class_names)
+        return predictions_of(rows, set_name, numbers, labels, self.record.class_names)
 
     def scored(self) -> tuple[Floats, Floats] | None:
-        """The scores of normal and anomalous samples of a lone worker; reads them from disk."""
-        if self.summary.auc is None:
-            return None
+        """Scores of normal and anomalous samples of a lone worker, read from disk."""
         return scored_of(self.results, self.key, [record.n for record in self.sessions])
 
 
-def trial_identity(trial: TrialSummary | TrialIdentity, target: str) -> Hashable:
-    """A trial's identity as one value; `target` is its name without the settings of a sweep."""
+def trial_identity(trial: Trial | TrialIdentity, target: str) -> Hashable:
+    """Identity of a trial as one value; `target` is its name without the settings of a sweep."""
     settings = json.dumps(trial.settings, sort_keys=True, default=str)
     return target, settings, trial.variant, trial.batch, trial.concurrency
 
 
-@dataclass(frozen=True)
-class Unpaired(ComparedTrial):
-    """One without a partner."""
-
-    reason: str = ""
-    """Why it has no partner. Source: fit."""
-
-
 class Pairing(NamedTuple):
-    """The trials of two results: pairs in the order of the baseline's, and those without a partner.
+    """Trials of two results: pairs in the baseline's order, and trials without a partner.
 
-    `across` says which target of the baseline is compared with which of the other where the names differ.
+    `across` has the targets of the baseline with those of the other, where the names differ.
     """
 
     pairs: list[tuple[ComparedTrial, ComparedTrial]]
-    only_baseline: tuple[Unpaired, ...]
-    only_this: tuple[Unpaired, ...]
+    only_baseline: tuple[ComparedTrial, ...]
+    only_this: tuple[ComparedTrial, ...]
     across: dict[str, str]
 
 
 _TARGETS = re.compile(r"((?:[^=\[]|\[(?:[^\[\]]|\[[^\]]*\])*\])+)=(.+)", re.DOTALL)
-"""Two targets about the first `=` outside square brackets, in which a swept target has its settings."""
+"""Two targets on both sides of the first `=` outside square brackets, which hold settings of a sweep."""
 
 
 def targets_against(texts: Sequence[str]) -> dict[str, str]:
-    """`TARGET_A=TARGET_B`, each target of A once; UsageError for another text."""
+    """Targets of B by those of A, from texts `TARGET_A=TARGET_B`.
+
+    Raises:
+        UsageError: a text names no two targets, or a target is named twice.
+    """
     against: dict[str, str] = {}
     for text in texts:
         match = _TARGETS.fullmatch(text)
-        a, b = (each.strip() for each in match.groups()) if match else ("", "")
+        a, b = (name.strip() for name in match.groups()) if match else ("", "")
         if not (a and b):
             raise UsageError(
                 f"--pair {short(text)} names no two targets",
@@ -158,38 +151,31 @@ def targets_against(texts: Sequence[str]) -> dict[str, str]:
 def require_targets(
     against: Mapping[str, str], baseline: Sequence[ComparedTrial], others: Sequence[ComparedTrial]
 ) -> None:
-    """UsageError where the baseline, or all other results, lack a target that is to be compared.
-
-    Args:
-        against: targets of the baseline by which they are compared with.
-        baseline: its trials.
-        others: the trials of all other results together.
-    """
-    for who, names, trials in (
+    """Raise UsageError if the baseline, or all other results together, lack a target of `against`."""
+    for side, names, trials in (
         ("the baseline has", against.keys(), baseline),
         ("what is compared with it has", against.values(), others),
     ):
-        known = dict.fromkeys(name for trial in trials for name in (trial.summary.swept_target, trial.target))
+        known = dict.fromkeys(name for trial in trials for name in (trial.trial.swept_target, trial.target))
         for name in names:
             if name not in known:
-                raise UsageError(f"--pair: {who} no target {short(name)}", fix=choose(name, known))
+                raise UsageError(f"--pair: {side} no target {short(name)}", fix=choose(name, known))
 
 
 def paired(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], against: Mapping[str, str]) -> Pairing:
-    """The trials of A paired with those of B.
+    """Pair the trials of A with those of B.
 
     Targets go by their names; a revision (`nano (2)`) is its target where that is clear. Where each result
     has one target and their names differ, these two are compared.
 
     Args:
-        a: the trials of the baseline.
-        b: those of the other.
-        against: targets of A by which of B's they are compared with, where the names differ. A swept target
-            may be named with its settings (`nano[power_mode=10W]`), which then have no part in it.
-
-    A pair in `against` whose target B does not have plays no part (see `require_targets`).
+        a: trials of the baseline.
+        b: trials of the other result.
+        against: targets of B by those of A, where the names differ. A swept target may be named with its
+            settings (`nano[power_mode=10W]`), which are then not compared. A target that B does not have is
+            left out (see `require_targets`).
     """
-    names_a, names_b = ({trial.summary.swept_target for trial in trials} for trials in (a, b))
+    names_a, names_b = ({trial.trial.swept_target for trial in trials} for trials in (a, b))
     there = names_b | {trial.target for trial in b}
     across = {mine: theirs for mine, theirs in against.items() if theirs in there}
     if not across and len(names_a) == len(names_b) == 1:
@@ -199,7 +185,7 @@ def paired(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], against: Mapp
     left_a, left_b = list(a), list(b)
     partners: dict[int, ComparedTrial] = {}
     alike: set[int] = set()
-    # By the targets' own names first: of a result with revisions each has its own partner then.
+    # Names first, so that each revision of a target has its own partner.
     for is_planned in (False, True):
         mine_left = [trial for trial in left_a if id(trial) not in alike]
         groups_b = _grouped(left_b, {}, {theirs: theirs for theirs in exact.values()}, is_planned)
@@ -208,7 +194,7 @@ def paired(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], against: Mapp
             if len(mine) == len(theirs) == 1:
                 partners[id(mine[0])] = theirs[0]
             elif len(mine) > 1 or len(theirs) > 1:
-                # Nothing but the key tells them apart.
+                # Only their keys differ.
                 by_key = {trial.key: trial for trial in theirs}
                 partners |= {id(trial): by_key[trial.key] for trial in mine if trial.key in by_key}
                 alike |= {id(trial) for trial in (*mine, *theirs)}
@@ -227,15 +213,15 @@ def paired(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], against: Mapp
 def _grouped(
     trials: Sequence[ComparedTrial], across: Mapping[str, str], exact: Mapping[str, str], is_planned: bool
 ) -> dict[Hashable, list[ComparedTrial]]:
-    """The trials by what they are paired by."""
+    """Trials by the identity that they are paired by."""
     groups: dict[Hashable, list[ComparedTrial]] = {}
     for trial in trials:
         if trial.target in exact:
             identity = trial_identity(replace(trial, settings={}), exact[trial.target])
         else:
-            name = trial.planned if is_planned else trial.target
+            name = trial.planned_target if is_planned else trial.target
             name = name.partition("[")[0] if trial.settings else name
-            # What another target was said to belong to is nobody else's, even of the same name.
+            # The counterpart of another target pairs with no target of its own name.
             own = f"{name} itself" if name in across.values() else name
             identity = trial_identity(trial, across.get(name, own))
         groups.setdefault(identity, []).append(trial)
@@ -244,22 +230,22 @@ def _grouped(
 
 def _unpaired(
     trial: ComparedTrial, counterparts: Mapping[str, str], targets: set[str], is_alike: bool
-) -> Unpaired:
-    target = trial.summary.swept_target
+) -> ComparedTrial:
+    target = trial.trial.swept_target
     target = counterparts.get(target, counterparts.get(trial.target, target))
     reason = "the other result has no trial of this variant, batch and settings"
     if is_alike:
         reason = "several trials are of this target, variant, batch and settings"
     elif target.partition("[")[0] not in targets:
         reason = "the other result has no such target"
-    return replace(Unpaired.of(trial.summary, trial.results), reason=reason)
+    return replace(trial, reason=reason)
 
 
-# What trials were measured under: model, pictures, target, board, runtime, settings and host, as texts.
+# Facts that trials were measured under: model, pictures, target, board, runtime, settings and host.
 
 
-Conditions = Mapping[tuple[str, str], str]
-"""By subject (a target, `scene`, `images`, `experiment` or `host`) and fact: what it is."""
+Facts = Mapping[tuple[str, str], str]
+"""Texts by subject (a target, `scene`, `images`, `experiment` or `host`) and name of the fact."""
 
 _MOMENTARY = frozenset(
     {"memory_available_bytes", "memory_free_bytes", "disk_available_bytes", "disk_kept_bytes", "load_average",
@@ -267,11 +253,11 @@ _MOMENTARY = frozenset(
 )  # fmt: skip
 """Facts of a moment, which differ between two sessions of one run."""
 
-_OF_NO_FIGURE = frozenset(
+_SHOWN_ELSEWHERE = frozenset(
     {"device", "target", "targets_file", "host", "port", "output_dir", "name", "profile", "depth",
      "precision", "batch", "model", "power_mode", "set", "scene", "images", "resume", "strict", "json", "yes"}
 )  # fmt: skip
-"""Settings that say what was measured and where it was written: trials, scene and targets show that."""
+"""Settings that trials, scene and targets show, or that no estimate depends on."""
 
 _MOST_DEPTH = 4
 _HASH = re.compile("[0-9a-f]{64}")
@@ -279,15 +265,15 @@ _HASH_CHARACTERS = 12
 _LONGEST = 200
 
 
-def conditions_of(results: StoredResults, record: ExperimentRecord, targets: Mapping[str, str]) -> Conditions:
-    """What the results say of some trials, what bears most on figures first.
+def recorded_facts(results: StoredResults, record: ExperimentRecord, targets: Mapping[str, str]) -> Facts:
+    """Facts that all of some trials and their sessions share, those that bear most on estimates first.
 
-    A fact in which the trials or their sessions differ is left out, as is what changes from moment to moment.
+    Facts of a moment are left out.
 
     Args:
-        results: which hold the trials.
-        record: their experiment, as an export may show it.
-        targets: by key of a trial, what to call its target.
+        results: result that holds the trials.
+        record: its experiment, as an export may show it.
+        targets: shown name of the target by key of the trial.
     """
     trials = [trial for trial in record.trials if trial.key in targets]
     declared = {
@@ -303,10 +289,10 @@ def conditions_of(results: StoredResults, record: ExperimentRecord, targets: Map
     settings = {
         name.replace("_", " "): setting.get("value")
         for name, setting in record.config.items()
-        if name not in _OF_NO_FIGURE
+        if name not in _SHOWN_ELSEWHERE
     }
     stated: list[tuple[str, Mapping[str, Any]]] = [
-        *((targets[trial.key], {_file_of(trial): trial.artifact_sha256}) for trial in trials),
+        *((targets[trial.key], {_file_name(trial): trial.artifact_sha256}) for trial in trials),
         *(("scene", _scene(record.scene_of(trial))) for trial in trials),
         *(("images", _images(record.images_of(trial))) for trial in trials),
         *((targets[trial.key], declared.get(trial.target, {})) for trial in trials),
@@ -324,10 +310,10 @@ def conditions_of(results: StoredResults, record: ExperimentRecord, targets: Map
         for names, fact in leaves(facts, _MOST_DEPTH):
             if _MOMENTARY.isdisjoint(names) and fact not in (None, "", [], ()):
                 texts.setdefault((subject, " ".join(names)), set()).add(_text(fact))
-    return {place: several.pop() for place, several in texts.items() if len(several) == 1}
+    return {place: different.pop() for place, different in texts.items() if len(different) == 1}
 
 
-def _file_of(trial: TrialRecord) -> str:
+def _file_name(trial: TrialRecord) -> str:
     return f"file of {trial.variant}" + (f" at batch {trial.batch}" if trial.batch > 1 else "")
 
 
@@ -354,7 +340,7 @@ def _images(images: ImagesRecord | None) -> dict[str, Any]:
 
 
 def leaves(facts: Mapping[str, Any], depth: int, *outer: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Nested facts, each behind the names that lead to it; tables below `depth` levels as they are."""
+    """Nested facts with the names that lead to them; tables below `depth` levels stay whole."""
     for name, fact in facts.items():
         if isinstance(fact, Mapping) and depth:
             yield from leaves(fact, depth - 1, *outer, str(name))

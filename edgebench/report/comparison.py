@@ -1,4 +1,4 @@
-"""A comparison of results in each form: terminal, Markdown, CSV, JSON and notebooks."""
+"""Comparison of results in each form: terminal, Markdown, CSV, JSON and notebooks."""
 
 from __future__ import annotations
 
@@ -22,16 +22,7 @@ from edgebench.judge.comparison import (
     Threshold,
     Word,
 )
-from edgebench.judge.metric import (
-    BYTE_UNITS,
-    ENERGY_UNITS,
-    MASS_UNITS,
-    MILLISECOND_UNITS,
-    POWER_UNITS,
-    SHARE_UNITS,
-    TIME_UNITS,
-)
-from edgebench.judge.metrics import METRICS
+from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.pairing import ComparedTrial
 from edgebench.report import notes, words
 from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text
@@ -41,10 +32,9 @@ from edgebench.report.notes import Trials, shared
 from edgebench.report.tables import trial_names
 from edgebench.report.terminal import line, print_blocks
 from edgebench.report.words import SCHEMA_VERSION, as_json, clean
-from edgebench.stats.interval import Interval
 from edgebench.stats.warnings import Flag
 
-# Comparisons in words: `1.93 ±0.03 times faster`, `4.1 % slower (2.0 to 6.2)`, `same within 3 %`.
+# Differences in words: `1.93 ±0.03 times faster`, `4.1 % slower (2.0 to 6.2)`, `same within 3 %`.
 
 
 SYMBOLS: Mapping[Word, str] = {
@@ -54,42 +44,45 @@ SYMBOLS: Mapping[Word, str] = {
     "undecided": "?",
     "not compared": "·",
 }
-"""Symbol of each word, so that colour alone never tells it."""
+"""Symbol of each word, for readers who see no colour."""
 
 _TIMES_FROM = 1.5
 """Least factor that is shown as times instead of per cent."""
 
-_LESS_AND_MORE = (
-    (TIME_UNITS, "faster", "slower"),
-    (MILLISECOND_UNITS, "faster", "slower"),
-    (POWER_UNITS, "less power", "more power"),
-    (ENERGY_UNITS, "less energy", "more energy"),
-    (BYTE_UNITS, "smaller", "larger"),
-    (MASS_UNITS, "lighter", "heavier"),
-)
+_LESS_AND_MORE = {
+    "s": ("faster", "slower"),
+    "ms": ("faster", "slower"),
+    "W": ("less power", "more power"),
+    "J": ("less energy", "more energy"),
+    "bytes": ("smaller", "larger"),
+    "g": ("lighter", "heavier"),
+}
+"""Words for less and more, by base unit."""
 
 
-def figure(item: MetricComparison, value: float | None) -> str:
-    """A side's figure: seconds, `95.4 %` of a share, `1.05 MB`."""
+def value_text(metric_name: str, value: float | None) -> str:
+    """Value of one side: seconds, `95.4 %` for a share, `1.05 MB`."""
     if value is None:
         return words.MISSING
-    units = METRICS[item.metric].units
-    if units is SHARE_UNITS:
-        return words.percent(value)
-    if units is BYTE_UNITS:
-        return words.size(round(value))
-    return words.count(value) if "instruction" in units else words.number(value)
+    match METRICS[metric_name].unit:
+        case "1":
+            return words.percent(value)
+        case "bytes":
+            return words.size(round(value))
+        case "instruction":
+            return words.count(value)
+    return words.number(value)
 
 
 def heading(name: str) -> str:
-    """Heading of a table of a metric: `image_s [s], lower is better`."""
+    """Heading of the table of a metric: `image_s [s], lower is better`."""
     metric = METRICS[name]
-    unit = "" if metric.units in (SHARE_UNITS, BYTE_UNITS) else f" [{metric.unit}]"
+    unit = "" if metric.unit in ("1", "bytes") else f" [{metric.unit}]"
     return f"{name}{unit}, {metric.better} is better"
 
 
 def in_words(item: MetricComparison, threshold: Threshold) -> str:
-    """The difference in words: `1.93 ±0.03 times faster`; the sign where it is missing."""
+    """Difference in words: `1.93 ±0.03 times faster`; a sign for a missing one."""
     if item.difference is None:
         return words.MISSING
     if item.identical:
@@ -109,23 +102,21 @@ def in_words(item: MetricComparison, threshold: Threshold) -> str:
         return f"same within {within}{span}"
     if not is_ratio or low < 0 < high:
         return f"{value:+.{places}f} {'%' if is_ratio else 'points'}{span}"
-    units = METRICS[item.metric].units
-    verbs = next((verbs for of, *verbs in _LESS_AND_MORE if of is units), ["fewer", "more"])
-    verb = verbs[value > 0]
-    factors = (item.difference, item.low, item.high)
+    less, more = _LESS_AND_MORE.get(METRICS[item.metric].unit, ("fewer", "more"))
+    verb = more if value > 0 else less
+    factor, low_factor, high_factor = item.difference, item.low, item.high
     if value < 0:
-        factors = (1 / item.difference, 1 / item.high, 1 / item.low)
-    if factors[0] >= _TIMES_FROM:
-        interval = Interval(*factors, sessions=0, n=0)
-        interval = replace(interval, low=None, high=None) if is_exact else interval
-        return f"{words.interval(interval)} times {verb}"
+        factor, low_factor, high_factor = 1 / factor, 1 / high_factor, 1 / low_factor
+    if factor >= _TIMES_FROM:
+        ends = (None, None) if is_exact else (low_factor, high_factor)
+        return f"{words.estimate(factor, *ends)} times {verb}"
     nearer, farther = sorted((abs(low), abs(high)))
     span = "" if is_exact else f" ({_span(nearer, farther, places)})"
     return f"{abs(value):.{places}f} % {verb}{span}"
 
 
 def _span(low: float, high: float, places: int, sign: str = "") -> str:
-    """An interval, rounded so that it looks no narrower than it is."""
+    """Interval, rounded outward."""
     step = 10.0**-places
     ends = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
     return " to ".join(f"{end:{sign}.{places}f}" for end in ends)
@@ -135,43 +126,42 @@ def _in_points(threshold: Threshold) -> str:
     return f"{threshold.minimum_points:g} point{'' if threshold.minimum_points == 1 else 's'}"
 
 
-# What the tables cannot show, in sentences.
+# Notes, in sentences.
 
 
 def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
-    """Notes: reasons of open comparisons, what would decide them, and trials without a partner.
+    """Notes: reasons of open comparisons, next steps, and trials without a partner.
 
-    `brief` has what disturbed the sessions in one line a side; `gate` says why one decides nothing.
+    `brief` has one line per side on disturbed sessions; `gate` adds why a comparison decides no gate.
     """
-    of_a, of_b = ([getattr(pair, side) for pair in result.pairs] for side in ("a", "b"))
-    notes = shared(
-        ((pair.a.key, text) for pair in result.pairs for text in _remarks(pair, brief, gate)), _trials(of_a)
-    )
-    notes += map(Note, _disturbances(result) if brief else ())
-    for side, both, left_over in (("A", of_a, result.only_baseline), ("B", of_b, result.only_this)):
+    trials_a, trials_b = ([getattr(pair, side) for pair in result.pairs] for side in ("a", "b"))
+    remarks = ((pair.a.key, text) for pair in result.pairs for text in _remarks(pair, brief, gate))
+    found = shared(remarks, _trials(trials_a))
+    found += map(Note, _disturbances(result) if brief else ())
+    for side, both, left_over in (("A", trials_a, result.only_baseline), ("B", trials_b, result.only_this)):
         reasons = [(trial.key, f"only in {side}: {trial.reason}") for trial in left_over]
-        notes += shared(reasons, _trials([*both, *left_over]))
-    return notes
+        found += shared(reasons, _trials([*both, *left_over]))
+    return found
 
 
-def _said(result: ComparedResult) -> list[str]:
+def _device_notes(result: ComparedResult) -> list[str]:
     """Notes of the devices of both sides: `A and B: replay: no figure was measured`."""
-    sides = words.grouped(
-        (note.text if note.who.startswith(("all", "both")) else note.line, side)
-        for side in ("A", "B")
-        if (trials := [getattr(pair, side.lower()) for pair in result.pairs])
-        for note in notes.cautions([trial.summary for trial in trials], _trials(trials), (Flag.SAID,))
-    )
-    return [f"{words.listed(of)}: {text}" for text, of in sides.items()]
+    texts: list[tuple[str, str]] = []
+    for side in ("A", "B"):
+        trials = [getattr(pair, side.lower()) for pair in result.pairs]
+        for note in notes.cautions([trial.trial for trial in trials], _trials(trials), (Flag.SAID,)):
+            is_of_all = note.who.startswith(("all", "both"))
+            texts.append((note.text if is_of_all else note.line, side))
+    return [f"{words.listed(sides)}: {text}" for text, sides in words.grouped(texts).items()]
 
 
 def _trials(trials: Sequence[ComparedTrial]) -> Trials:
-    summaries = [trial.summary for trial in trials]
-    return Trials.of(summaries, trial_names(summaries))
+    measured = [trial.trial for trial in trials]
+    return Trials.of(measured, trial_names(measured))
 
 
 def _disturbances(result: ComparedResult) -> list[str]:
-    """One line a side: `A was disturbed: interference (all 9 trials)`."""
+    """One line per side: `A was disturbed: interference (all 9 trials)`."""
     trials = _trials([pair.a for pair in result.pairs])
     disturbed = dict.fromkeys(
         (*warning.split(": ")[:2], pair.a.key)
@@ -189,16 +179,17 @@ def _disturbances(result: ComparedResult) -> list[str]:
 def _remarks(pair: Pair, brief: bool, gate: bool) -> Iterator[str]:
     for item in pair.comparisons:
         if item.word in ("undecided", "not compared") and item.reason:
-            needed = f"; some {item.sessions_needed} sessions a side would, were they to differ as these do"
-            would_do = needed if item.sessions_needed is not None and item.low is not None else ""
-            yield f"{item.metric} {item.word}: {item.reason}{would_do}"
+            is_known = item.sessions_needed is not None and item.low is not None
+            needed = f"; about {item.sessions_needed} sessions a side would decide it" if is_known else ""
+            yield f"{item.metric} {item.word}: {item.reason}{needed}"
         if gate and item.gate and item.word != "undecided":
             yield f"{item.metric} undecided by the gate: {item.gate}"
         yield from (f"{item.metric}, {warning}" for warning in item.warnings if not brief)
         if item.note and item.word != "same" and (item.test, item.word) != ("McNemar", "undecided"):
             yield f"{item.metric}: {item.note}"
-    if pair.a.mark != pair.b.mark:
-        marks = [f"{side} {trial.mark}" for side, trial in (("A", pair.a), ("B", pair.b)) if trial.mark]
+    if pair.a.marks != pair.b.marks:
+        sides = (("A", pair.a), ("B", pair.b))
+        marks = [f"{side} {' '.join(trial.marks)}" for side, trial in sides if trial.marks]
         yield f"not alike: {', '.join(marks)}"
 
 
@@ -207,10 +198,10 @@ def _title(side: str, result: NamedResult) -> str:
     return f"{side}: {words.plain(result.name, 100)}, measured {measured or 'at an unknown time'}"
 
 
-def summary(comparison: ResultsComparison, *, gate: bool = True) -> list[str]:
-    """The outcome in sentences: how many of each word, what is worst, and what is left open.
+def summary(comparison: ResultsComparison, *, gate: bool = False) -> list[str]:
+    """Outcome in sentences: counts of words, the worst comparison, and trials without a partner.
 
-    `gate` says how much a gate leaves undecided.
+    `gate` adds how many comparisons decide no gate.
     """
     counts = [(word, comparison.counts[word.replace(" ", "_")]) for word in SYMBOLS]
     counted = [f"{count} {'the ' if word == 'same' else ''}{word}" for word, count in counts if count]
@@ -218,8 +209,8 @@ def summary(comparison: ResultsComparison, *, gate: bool = True) -> list[str]:
     lines = [f"{total}: {', '.join(counted)}."]
     for result in comparison.results:
         if worst := _worst(result, comparison.threshold):
-            of = f" of {words.plain(result.name, 60)}" if len(comparison.results) > 1 else ""
-            lines.append(f"Worst{of}: {worst}.")
+            name = f" of {words.plain(result.name, 60)}" if len(comparison.results) > 1 else ""
+            lines.append(f"Worst{name}: {worst}.")
     if gate and (warning := gate_warning(comparison)):
         lines.append(f"{warning}.")
     if left_over := sum(len(result.only_baseline) for result in comparison.results):
@@ -254,7 +245,7 @@ def rules(comparison: ResultsComparison) -> str:
 
 
 def _worst(result: ComparedResult, threshold: Threshold) -> str:
-    """The largest regression of a result."""
+    """Largest regression of a result, in words."""
     worse = [
         (abs(math.log(item.difference)) if item.scale == "ratio" else abs(item.difference) / 100, name, item)
         for name, items in named_comparisons(result)
@@ -268,27 +259,27 @@ def _worst(result: ComparedResult, threshold: Threshold) -> str:
 
 
 def named_comparisons(result: ComparedResult) -> list[tuple[str, tuple[MetricComparison, ...]]]:
-    """The comparisons of each pair, behind a short name of the baseline's trial."""
-    names = trial_names([pair.a.summary for pair in result.pairs])
+    """Short name of the baseline's trial and comparisons, by pair."""
+    names = trial_names([pair.a.trial for pair in result.pairs])
     return [(names[pair.a.key], pair.comparisons) for pair in result.pairs]
 
 
-# A comparison as blocks, for the terminal, a pull request and a notebook.
+# Blocks for the terminal, a pull request and a notebook.
 
 
 MOST_DIFFERENCES = 24
-"""Rows of what differs; a longer list hides what it is about."""
+"""Rows of the table of differences."""
 
 
-def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = True) -> Iterator[Block]:
-    """Each result against the baseline: what differs, a table a metric, remarks; options as in `_notes`."""
+def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = False) -> Iterator[Block]:
+    """Blocks of each result: differences, one table per metric, remarks; options as in `_notes`."""
     for result in comparison.results:
         yield Heading(f"{words.plain(result.name, 100)} against {words.plain(comparison.baseline.name, 100)}")
         yield Notes.of(
             [
                 _title("A", comparison.baseline),
                 _title("B", result),
-                *_said(result),
+                *_device_notes(result),
                 *(
                     f"{words.plain(a, 60)} of A is compared with {words.plain(b, 60)} of B"
                     for a, b in result.across.items()
@@ -305,14 +296,14 @@ def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = T
         if more.rows:
             yield Fold(f"and {len(more.rows)} more: --json has all", [more])
         for metric in comparison.metrics:
-            if (of_metric := _metric_table(comparison, result, metric, brief, gate)).rows:
-                yield Heading(of_metric.title)
-                yield of_metric
+            if (values := _metric_table(comparison, result, metric, brief, gate)).rows:
+                yield Heading(values.title)
+                yield values
         yield Notes(_notes(result, brief, gate))
 
 
 def _differences(result: ComparedResult) -> Table:
-    """Differences of the two results besides their figures."""
+    """Table of the recorded facts in which two results differ."""
     rows = tuple(
         (
             words.plain(f"{difference.subject}: {difference.fact}", 80),
@@ -327,7 +318,7 @@ def _differences(result: ComparedResult) -> Table:
 def _metric_table(
     comparison: ResultsComparison, result: ComparedResult, metric: str, brief: bool, gate: bool
 ) -> Table:
-    """The pairs, their figures, the difference in words with what disturbed which side, and its word."""
+    """Table of the pairs: both values, their difference in words with its disturbances, and the word."""
     columns = (
         Column("trial"),
         Column("A", figures=True),
@@ -338,8 +329,8 @@ def _metric_table(
     rows = tuple(
         (
             name,
-            figure(item, item.a),
-            figure(item, item.b),
+            value_text(metric, item.a),
+            value_text(metric, item.b),
             "; ".join(
                 [
                     in_words(item, comparison.threshold),
@@ -357,7 +348,7 @@ def _metric_table(
 
 
 def print_comparison(console: Console, comparison: ResultsComparison, *, gate: bool = False) -> None:
-    """Print the outcome, then each result against the baseline; `gate` as in `_notes`."""
+    """Print the outcome, then the blocks of each result; `gate` as in `_notes`."""
     for sentence in summary(comparison, gate=gate):
         line(console, sentence, "bold")
     console.print()
@@ -366,21 +357,25 @@ def print_comparison(console: Console, comparison: ResultsComparison, *, gate: b
     line(console, rules(comparison), "dim")
 
 
-# A comparison as Markdown for a pull request, as CSV with a row a comparison, or as the JSON document.
+# Files: Markdown for a pull request, CSV with one row per comparison, and the JSON document.
 
 
 FORMS = (".md", ".json", ".csv")
 """Endings of a file's name."""
 
 
-def write_comparison(comparison: ResultsComparison, path: Path) -> None:
-    """Write it in one step, in the form of the file's ending; StoredResultError where that fails."""
-    text = as_text(comparison, path.suffix.lower().removeprefix("."))
+def write_comparison(comparison: ResultsComparison, path: Path, *, gate: bool = False) -> None:
+    """Write the comparison in the form of the file's ending; `gate` as in `_notes`.
+
+    Raises:
+        StoredResultError: the file cannot be written.
+    """
+    text = as_text(comparison, path.suffix.lower().removeprefix("."), gate=gate)
     write_output(path, text.encode("utf-8", "replace"), "-o")
 
 
-def as_text(comparison: ResultsComparison, form: str) -> str:
-    """The comparison in one of FORMS, named without its point."""
+def as_text(comparison: ResultsComparison, form: str, *, gate: bool = False) -> str:
+    """Comparison as one of FORMS, named without its point; `gate` as in `_notes`, of Markdown."""
     if form == "json":
         return as_json(comparison_document(comparison))
     if form == "csv":
@@ -389,22 +384,23 @@ def as_text(comparison: ResultsComparison, form: str) -> str:
         rows = comparison_rows(comparison)
         writer.writerows([list(rows[0]), *(map(safe_cell, row.values()) for row in rows)] if rows else [[]])
         return file.getvalue()
-    sentences = [f"**{escape(text)}**" for text in summary(comparison)]
-    parts = ["# Comparison", *sentences, blocks_text(blocks(comparison)), escape(rules(comparison))]
-    return "\n\n".join(parts) + "\n"
+    sentences = [f"**{escape(text)}**" for text in summary(comparison, gate=gate)]
+    shown = blocks_text(blocks(comparison, gate=gate))
+    return "\n\n".join(["# Comparison", *sentences, shown, escape(rules(comparison))]) + "\n"
 
 
 def comparison_document(comparison: ResultsComparison) -> dict[str, Any]:
-    """The comparison as plain data, as `comparison.schema.json` describes it."""
+    """Comparison as plain data, as `comparison.schema.json` describes it."""
     document: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **vars(comparison)})
-    items = [item for each in document["results"] for pair in each["pairs"] for item in pair["comparisons"]]
+    pairs = (pair for result in document["results"] for pair in result["pairs"])
+    items = [item for pair in pairs for item in pair["comparisons"]]
     for item, compared in zip(items, comparison.comparisons, strict=True):
         item["in_words"] = in_words(compared, comparison.threshold)
     return document
 
 
 def comparison_rows(comparison: ResultsComparison) -> list[dict[str, Any]]:
-    """One row a comparison, by result, then pair, then metric: which trials, and the outcome."""
+    """One row per comparison, by result, pair and metric: the trials and the outcome."""
     return [
         {
             "baseline": comparison.baseline.name,

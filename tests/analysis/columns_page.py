@@ -72,7 +72,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "workers": ("trial", "number"),
     "boards": ("board",),
     "comparison": ("baseline", "result", "trial_a", "trial_b", "metric"),
-    "unpaired": ("result", "of", "trial"),
+    "unpaired": ("result", "side", "trial"),
 }
 """By frame, the columns (or levels of the index) that no two of its rows share."""
 

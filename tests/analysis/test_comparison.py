@@ -57,7 +57,7 @@ def test_it_says_what_it_comes_to(two: tuple[Path, Path], compared: edgebench.Co
     assert any("Worst" in sentence and "slower" in sentence for sentence in back.words)
     assert compared.undecided  # fp16 has no partner
     [lone] = compared.unpaired.to_dict("records")
-    assert lone["of"] == "baseline" and lone["variant"] == QUARTER[1] and lone["reason"]
+    assert lone["side"] == "baseline" and lone["variant"] == QUARTER[1] and lone["reason"]
     assert {"subject", "fact", "a", "b"} < set(compared.differences.columns)
 
 

@@ -21,7 +21,7 @@ from edgebench.report.schemas import schema
 from edgebench.report.terminal import make_console
 from edgebench.results.archive import unpack_archive, write_archive
 from edgebench.results.listing import list_results
-from tests.fit.histories import FP32, VARIANT, put_series, template
+from tests.judge.histories import FP32, VARIANT, put_series, template
 from tests.golden_text import assert_golden
 from tests.synthetic_results import write_record
 

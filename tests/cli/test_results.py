@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from edgebench.cli.main import app
 from edgebench.records.stored import RunRecord
 from edgebench.report.schemas import schema
-from tests.fit.histories import put_result, template
+from tests.judge.histories import put_result, template
 
 PROFILE = "disco-realtime"
 

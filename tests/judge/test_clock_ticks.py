@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from edgebench.judge.core.mission import mission_of
 
 import edgebench
 from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.mission import mission_of
 from edgebench.judge.core.sessions import over_values
 from edgebench.judge.core.trial import Conditions, EstimateKey, Worker
 from edgebench.judge.core.trials import trials_of

@@ -16,9 +16,9 @@ from edgebench.judge.comparison import MetricComparison, Pair, ResultsComparison
 from edgebench.report.comparison import (
     as_text,
     comparison_document,
-    figure,
     in_words,
     print_comparison,
+    value_text,
     write_comparison,
 )
 from edgebench.report.plots.history import ratios
@@ -71,9 +71,8 @@ def test_a_difference_is_said_as_people_say_it(item: MetricComparison, text: str
     ("image_s", 0.2312, "0.231"), ("accuracy", 0.954, "95.4 %"), ("memory_bytes", 131_000_002.4, "131 MB"),
     ("instructions", 341_066_722.0, "341,066,722"), ("energy_j", None, "-"),
 ])  # fmt: skip
-def test_figures_have_their_units(metric: str, value: float | None, text: str) -> None:
-    item = MetricComparison(metric, "", "same")
-    assert figure(item, value) == text
+def test_values_have_their_units(metric: str, value: float | None, text: str) -> None:
+    assert value_text(metric, value) == text
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +143,8 @@ def test_the_terminal_has_a_disturbance_once_a_side(
     ]
     assert "gate" not in "\n".join(text) and "--fail-on" not in "\n".join(text)
     assert as_text(both, "md").count("B: interference") == 6
+    sentence = "--fail-on regression decides nothing by 3 of 3 comparisons"
+    assert sentence not in as_text(both, "md") and sentence in as_text(both, "md", gate=True)
 
 
 def test_the_document_is_what_its_schema_says(comparison: ResultsComparison) -> None:

@@ -237,18 +237,28 @@ def agreement_of(this: Predictions, fp32: Predictions) -> Agreement | None:
     )
 
 
+def matched_counts(this: Predictions, other: Predictions) -> tuple[int, int, int] | None:
+    """Images that this alone has right, that the other alone has right, and all labelled images.
+
+    None where the two did not predict the same images, or none is labelled.
+    """
+    if not np.array_equal(this.index, other.index) or not np.array_equal(this.label >= 0, other.label >= 0):
+        return None
+    known = this.label >= 0
+    mine, theirs = (side.predicted[known] == side.label[known] for side in (this, other))
+    n = int(known.sum())
+    return (int((mine & ~theirs).sum()), int((theirs & ~mine).sum()), n) if n else None
+
+
 def drop_of(this: Predictions, fp32: Predictions) -> Estimate | None:
     """Points below fp32 over labelled images of one set, with Tango's paired interval.
 
     None where the two did not predict the same images.
     """
-    if not np.array_equal(this.index, fp32.index) or not np.array_equal(this.label >= 0, fp32.label >= 0):
+    counts = matched_counts(this, fp32)
+    if counts is None:
         return None
-    known = this.label >= 0
-    mine, theirs = (each.predicted[known] == each.label[known] for each in (this, fp32))
-    only_this, only_fp32, n = int((mine & ~theirs).sum()), int((theirs & ~mine).sum()), int(known.sum())
-    if not n:
-        return None
+    only_this, only_fp32, n = counts
     points, low, high = (POINTS * share for share in paired_difference(only_fp32, only_this, n))
     only = f"{only_fp32} right with fp32 alone and {only_this} with this alone"
     return Estimate(points, low, high, n=n, final=True).with_notes(only)

@@ -429,6 +429,11 @@ class Trial:
         return self.values_of("image_s") or self.values_of("infer_s")
 
     @property
+    def mark(self) -> str:
+        """Marks in one text: `on the CPU extrapolated`."""
+        return " ".join(self.marks)
+
+    @property
     def is_published(self) -> bool:
         """Whether others published it and nobody measured it here."""
         return PUBLISHED in self.marks

@@ -12,7 +12,7 @@ from edgebench.judge.history import history as followed
 from edgebench.report.plots import drawing
 from edgebench.report.plots.history import history
 from edgebench.results.listing import list_results
-from tests.fit.histories import put_series, template
+from tests.judge.histories import put_series, template
 from tests.report.plots.drawn import HOSTILE
 
 

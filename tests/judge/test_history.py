@@ -1,4 +1,4 @@
-"""A metric over all results: series, comparisons with the one before, changes and what else changed there."""
+"""History of a metric over all results: series, comparisons, changes, and the facts that changed there."""
 
 import json
 import shutil
@@ -9,7 +9,7 @@ import pytest
 from edgebench.judge.history import followed_metrics, history, targets_of
 from edgebench.results import load as frames
 from edgebench.results.listing import list_results
-from tests.fit.histories import FP32, VARIANT, put_result
+from tests.judge.histories import FP32, VARIANT, put_result
 from tests.synthetic_results import write_record
 
 
@@ -39,12 +39,14 @@ def rename_keys(path, keys):
 
 
 def test_points_are_oldest_first_with_value_interval_and_sessions(nightly, made):
-    _, (_, summaries) = made
+    _, (_, trials) = made
     points = followed(nightly)[0].results
     assert [point.result for point in points] == [f"r{number:02}" for number in range(10)]
-    figure = summaries[0].image_s
+    estimate = trials[0].estimate("image_s")
     first = points[0]
-    assert (first.value, first.low, first.high) == pytest.approx((figure.median, figure.low, figure.high))
+    assert (first.value, first.low, first.high) == pytest.approx(
+        (estimate.value, estimate.low, estimate.high)
+    )
     assert len(first.session_values) == 3
     assert points[0].begun_utc == "2025-01-01T02:00:00Z"
 
@@ -91,12 +93,12 @@ def test_few_results_have_no_change_and_say_how_many_it_takes(nightly):
     assert followed(nightly, minimum_effect=0.2)[0].changes == ()
 
 
-def test_no_table_is_read_where_the_runs_left_their_summaries(nightly, monkeypatch):
+def test_no_table_is_read_where_runs_left_their_trials(nightly, monkeypatch):
     monkeypatch.setattr(frames, "read_rows", None)
     assert len(followed(nightly)) == 2
 
 
-def test_a_summary_that_is_missing_or_of_fewer_sessions_is_made_anew(made, tmp_path):
+def test_without_a_trial_json_the_tables_are_read(made, tmp_path):
     folder, _ = made
     shutil.copytree(folder / "made" / "template", tmp_path / "template")
     [value, _] = [each.results[0].value for each in followed(tmp_path)]
@@ -105,17 +107,22 @@ def test_a_summary_that_is_missing_or_of_fewer_sessions_is_made_anew(made, tmp_p
     assert value > 0
 
 
+def with_estimate(document, metric, **changes):
+    estimates = document["estimates"]
+    return document | {"estimates": estimates | {metric: estimates[metric] | changes}}
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda document: document | {"key": "0" * 16},
-        lambda document: document | {"image_s": {"median": "much"}},
+        lambda document: with_estimate(document, "image_s", value="much"),
         lambda document: document | {"schema_version": 1},
-        lambda document: document | {"failed_sessions": document["failed_sessions"] | {"n": 9}},
+        lambda document: with_estimate(document, "failed_sessions", n=9),
         lambda document: {},
     ],
 )
-def test_a_summary_that_is_not_of_these_sessions_is_not_believed(nightly, tmp_path, spoil):
+def test_a_trial_json_of_other_sessions_is_ignored(nightly, tmp_path, spoil):
     shutil.copytree(nightly / "r00", tmp_path / "r00")
     for file in (tmp_path / "r00").glob("trials/*/trial.json"):
         write_record(file, spoil(json.loads(file.read_text())))
@@ -150,7 +157,7 @@ def test_targets_without_settings(made, tmp_path):
 
 
 @pytest.mark.parametrize("factor", [1e16, 0.0])
-def test_a_figure_that_nothing_can_have_is_left_out(made, tmp_path, factor):
+def test_a_value_that_nothing_can_have_is_left_out(made, tmp_path, factor):
     folder, parts = made
     (tmp_path / "made").symlink_to(folder / "made")
     put_result(tmp_path / "results", parts, "r0", factor=factor)

@@ -1,4 +1,4 @@
-"""Folders of results for tests of what looks at many of them: records and summaries, and no tables."""
+"""Folders of many results for tests: records and trial.json, and no tables."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgebench.judge.summarise import summarise, trial_json
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.document import trial_document
+from edgebench.judge.core.sessions import over_values
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.trials import trials_of
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionTables
+from edgebench.results.layout import SCHEMA_VERSION
 from edgebench.results.load import load
 from edgebench.results.writing import ExperimentStore
-from edgebench.stats.intervals import session_interval
 from tests.synthetic_results import experiment_id, made_experiment
 
 VARIANT = "mobilenet_v1-0.25-int8"
 FP32 = "mobilenet_v1-0.25-fp32"
 
 
-def template(folder: Path) -> tuple[ExperimentRecord, list[TrialSummary]]:
-    """One made experiment, whose sessions' tables nobody needs to write again for each result."""
+def template(folder: Path) -> tuple[ExperimentRecord, list[Trial]]:
+    """One made experiment, whose tables are written once for all results."""
     path = made_experiment(
         folder, name="template", variants=(VARIANT, FP32), sessions=3, passes=2, rows=1, columns=2, images=10
     )
     results = load(path)
-    return results.experiment, summarise(results)
+    return results.experiment, trials_of(results)
 
 
 def put_result(
     output_dir: Path,
-    made: tuple[ExperimentRecord, list[TrialSummary]],
+    made: tuple[ExperimentRecord, list[Trial]],
     name: str,
     *,
     factor: float = 1.0,
@@ -40,8 +42,8 @@ def put_result(
     with_trial_json: bool = True,
     **changes: Any,
 ) -> Path:
-    """A result with the template's figures times `factor`; `day` is of 2025, and `changes` the record's."""
-    experiment, summaries = made
+    """Write a result with the latencies of the template times `factor`, on a `day` of 2025."""
+    experiment, trials = made
     record = experiment.model_copy(
         update={
             "id": experiment_id(name),
@@ -52,26 +54,28 @@ def put_result(
     )
     source = load(output_dir.parent / "made" / "template")
     with ExperimentStore.create(output_dir, name, record) as store:
-        for trial, summary in zip(record.trials, summaries, strict=True):
-            for session in source.session_records(trial.key):
+        for planned, trial in zip(record.trials, trials, strict=True):
+            for session in source.session_records(planned.key):
                 kept = {"tables": {}, "runtime": {**session.runtime, **(runtime or {})}}
                 store.write_session(session.model_copy(update=kept), SessionTables())
             if with_trial_json:
-                store.write_trial(trial.key, trial_json(scaled(summary, factor)))
+                document = trial_document(scaled(trial, factor))
+                store.write_trial(planned.key, {"schema_version": SCHEMA_VERSION, **document})
         if run is not None:
             store.write_run(run)
         return store.path
 
 
-def scaled(summary: TrialSummary, factor: float) -> TrialSummary:
-    """The summary of a device that takes `factor` times as long."""
-    values = tuple(tuple(factor * value for value in session) for session in summary.image_s_values)
-    return replace(summary, image_s_values=values, image_s=session_interval(values))
+def scaled(trial: Trial, factor: float) -> Trial:
+    """Trial of a device that takes `factor` times as long."""
+    key, _ = next(trial.estimates_of("image_s"))
+    values = [[factor * value for value in session] for session in trial.values_of("image_s")]
+    return replace(trial, estimates={**trial.estimates, key: over_values(values, "passes", "median")})
 
 
 def put_series(
-    output_dir: Path, made: tuple[ExperimentRecord, list[TrialSummary]], factors: Sequence[float]
+    output_dir: Path, made: tuple[ExperimentRecord, list[Trial]], factors: Sequence[float]
 ) -> None:
-    """A result for each factor, `r00` the oldest."""
+    """Write a result for each factor, `r00` the oldest."""
     for number, factor in enumerate(factors):
         put_result(output_dir, made, f"r{number:02}", factor=factor, day=number)

@@ -1,8 +1,8 @@
-"""What tests of this folder share: results of one board, night by night."""
+"""Shared fixtures: results of one board, night by night."""
 
 import pytest
 
-from tests.fit.histories import put_series, template
+from tests.judge.histories import put_series, template
 
 STEP = [1.0, 1.004, 0.997, 1.002, 0.999, 1.083, 1.08, 1.078, 1.081, 1.079]
 

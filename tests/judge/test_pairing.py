@@ -1,4 +1,4 @@
-"""Which trials of two results are compared with each other."""
+"""Pairs of the trials of two results."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
+from edgebench.judge.core.trial import Trial
 from edgebench.judge.pairing import ComparedTrial, Pairing, paired, require_targets, targets_against
-from edgebench.judge.trial_summary import TrialSummary
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
-from tests.fit.summaries import summary
+from tests.judge import trials
 
 SCENE = SceneRecord(name="s", sha256="0", height=1, width=1, patch=1, rows=1, columns=1)
 
 
-def trial(target: str = "cpu", variant: str = "m-int8", **changes: Any) -> TrialSummary:
-    made: TrialSummary = summary(target=target, variant=variant, **({"key": f"{target}{variant}"} | changes))
+def trial(target: str = "cpu", variant: str = "m-int8", **changes: Any) -> Trial:
+    fields = {"key": f"{target}{variant}", "target": target, "variant": variant} | changes
+    made: Trial = trials.trial(**fields)
     return made
 
 
-def swept(target: str, **settings: Any) -> TrialSummary:
+def swept(target: str, **settings: Any) -> Trial:
     text = ",".join(f"{name}={value}" for name, value in settings.items())
     return trial(f"{target}[{text}]", settings=settings)
 
 
-def of_result(
-    summaries: list[TrialSummary], revisions: dict[str, str | None] | None = None
-) -> list[ComparedTrial]:
+def of_result(measured: list[Trial], revisions: dict[str, str | None] | None = None) -> list[ComparedTrial]:
     targets = tuple(
         Target(name=name, device="cpu", revision_of=planned) for name, planned in (revisions or {}).items()
     )
@@ -39,12 +38,12 @@ def of_result(
         command=(), seed=0, sessions=1, passes=1, scene=SCENE,
         targets=targets, trials=(),
     )  # fmt: skip
-    return [ComparedTrial.of(each, StoredResults(Path("e"), record)) for each in summaries]
+    return [ComparedTrial.of(trial, StoredResults(Path("e"), record)) for trial in measured]
 
 
 def pair(
-    a: list[TrialSummary],
-    b: list[TrialSummary],
+    a: list[Trial],
+    b: list[Trial],
     *against: str,
     revisions: dict[str, str | None] | None = None,
 ) -> Pairing:
@@ -63,11 +62,11 @@ def test_trials_pair_by_what_they_are_and_not_by_key() -> None:
         ("cpum-int8", "other"),
         ("nanom-int8", "x"),
     ]
-    assert [each.batch for each in pairing.only_baseline] == [1, 4, 1]
-    assert {each.reason for each in pairing.only_baseline} == {
+    assert [left.batch for left in pairing.only_baseline] == [1, 4, 1]
+    assert {left.reason for left in pairing.only_baseline} == {
         "the other result has no trial of this variant, batch and settings"
     }
-    assert [each.reason for each in pairing.only_this][1:] == ["the other result has no such target"]
+    assert [left.reason for left in pairing.only_this][1:] == ["the other result has no such target"]
 
 
 def test_settings_of_a_sweep_have_to_be_the_same() -> None:
@@ -75,7 +74,7 @@ def test_settings_of_a_sweep_have_to_be_the_same() -> None:
     b = [swept("nano", power_mode="5W"), trial("nano")]
     pairing = pair(a, b)
     assert names(pairing) == [("nano[power_mode=5W]", "nano[power_mode=5W]")]
-    assert [each.target for each in pairing.only_baseline] == ["nano[power_mode=10W]"]
+    assert [left.target for left in pairing.only_baseline] == ["nano[power_mode=10W]"]
 
 
 def test_the_one_target_of_each_result_is_compared_whatever_its_name() -> None:
@@ -91,7 +90,7 @@ def test_targets_can_be_said_to_belong_together() -> None:
     assert names(pairing) == [
         ("nano", "coral"), ("cpu", "laptop"), ("stick[threads=4]", "ncs[threads=4]")
     ]  # fmt: skip
-    assert [each.target for each in pairing.only_baseline] == ["stick[threads=1]"]
+    assert [left.target for left in pairing.only_baseline] == ["stick[threads=1]"]
 
 
 def test_a_swept_target_that_is_named_whole_needs_no_partner_with_its_settings() -> None:
@@ -124,7 +123,7 @@ def test_of_trials_that_are_alike_those_of_one_key_pair() -> None:
     pairing = pair(a, b)
     assert [(a.key, b.key) for a, b in pairing.pairs] == [("2", "2")]
     # What is left on each side is alone now, and yet nobody knows that it belongs together.
-    assert [each.reason for each in (*pairing.only_baseline, *pairing.only_this)] == [
+    assert [left.reason for left in (*pairing.only_baseline, *pairing.only_this)] == [
         "several trials are of this target, variant, batch and settings"
     ] * 2
 

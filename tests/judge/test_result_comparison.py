@@ -21,8 +21,10 @@ from edgebench.judge.comparison import (
     metrics_of,
     usual_metrics,
 )
+from edgebench.judge.core.trial import Estimate
 from edgebench.results.load import StoredResults, load
-from tests.fit.summaries import summary
+from tests.judge.trials import STEADY
+from tests.judge.trials import trial as made_trial
 from tests.synthetic_results import QUARTER, made_experiment, write_record
 
 FP32, FP16, INT8 = QUARTER
@@ -77,7 +79,7 @@ def test_quicker_is_better_slower_is_worse_and_alike_is_the_same(
     assert comparison.regressed and not comparison.undecided and comparison.tests == 3
     [fp32, *_] = comparison.results[0].pairs
     [item] = fp32.comparisons
-    assert (item.a_n, item.b_n, item.of, item.test, item.unit) == (5, 5, "sessions", "Welch", "s")
+    assert (item.a_n, item.b_n, item.counted, item.test, item.unit) == (5, 5, "sessions", "Welch", "s")
     assert item.low and item.high and item.difference and item.a and item.b
     assert item.low < item.difference < item.high < 0.55 and item.b / item.a == pytest.approx(item.difference)
     assert item.p is not None and item.adjusted_p == pytest.approx(3 * item.p)
@@ -144,9 +146,9 @@ def test_several_results_are_held_against_the_first(
     baseline: StoredResults, changed: StoredResults, made: Made
 ) -> None:
     comparison = compare_results([baseline, changed, made("third", seed=9, variants=(INT8, FP32))])
-    assert [each.name for each in comparison.results] == ["changed", "third"]
+    assert [left.name for left in comparison.results] == ["changed", "third"]
     assert [pair.a.variant for pair in comparison.results[1].pairs] == [FP32, INT8]
-    assert [each.variant for each in comparison.results[1].only_baseline] == [FP16]
+    assert [left.variant for left in comparison.results[1].only_baseline] == [FP16]
     assert comparison.undecided and comparison.tests == 5
 
 
@@ -277,7 +279,13 @@ def accuracy(a: StoredResults, b: StoredResults, **options: Any) -> MetricCompar
 
 def test_accuracy_is_compared_image_by_image(pictured: StoredResults, made: Made) -> None:
     item = accuracy(pictured, made("repictured", images=400, sessions=3, variants=(FP32,), seed=8))
-    assert (item.test, item.scale, item.of, item.a_n, item.b_n) == ("McNemar", "points", "images", 400, 400)
+    assert (item.test, item.scale, item.counted, item.a_n, item.b_n) == (
+        "McNemar",
+        "points",
+        "images",
+        400,
+        400,
+    )
     assert item.a and item.b and item.low and item.high and item.difference is not None
     assert item.difference == pytest.approx(100 * (item.b - item.a))
     assert item.low < item.difference < item.high and item.note.startswith("right on ")
@@ -344,13 +352,21 @@ def test_a_clear_loss_of_accuracy_is_worse_and_points_that_do_not_count_are_not(
     assert loose.word == "same"
 
 
-def test_without_a_metric_what_both_have_is_compared() -> None:
-    timed, counted = summary(), summary(image_s=(), emulated=True, instructions=1e6)
-    alone = summary(image_s=None, infer_s=timed.infer_s)
-    assert usual_metrics(timed, timed) == ["image_s"]
-    assert usual_metrics(timed, alone) == ["infer_s"]
+def test_without_a_metric_the_speed_of_both_and_what_a_side_has_are_compared() -> None:
+    counted = made_trial((), estimates={"instructions": Estimate.exact(1e6)}, marks=("emulated",))
+    infer_alone = made_trial((), values={"infer_s": STEADY})
+    assert usual_metrics(made_trial(), made_trial()) == ["image_s"]
+    assert usual_metrics(made_trial(), infer_alone) == ["infer_s"]
     assert usual_metrics(counted, counted) == ["instructions"]
-    assert usual_metrics(timed, counted) == ["image_s"]
-    seen = summary(accuracy=(9, 10))
-    assert usual_metrics(seen, timed) == ["image_s"]
-    assert usual_metrics(seen, seen) == ["image_s", "accuracy"]
+    assert usual_metrics(made_trial(), counted) == ["image_s"]
+    labelled = made_trial(accuracy=(9, 10))
+    for a, b in ((labelled, made_trial()), (made_trial(), labelled), (labelled, labelled)):
+        assert usual_metrics(a, b) == ["image_s", "accuracy"]
+
+
+def test_the_default_says_which_side_lacks_accuracy(pictured: StoredResults, made: Made) -> None:
+    bare = made("bare", sessions=3, variants=(FP32,), seed=9)
+    for results, side in (([pictured, bare], "B"), ([bare, pictured], "A")):
+        comparison = compare_results(results)
+        item = next(item for item in comparison.comparisons if item.metric == "accuracy")
+        assert (item.word, item.reason) == ("not compared", f"{side} has none: no images were given")
