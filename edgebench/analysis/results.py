@@ -81,7 +81,7 @@ def headline(record: ExperimentRecord) -> str:
 def trial_table(caption: str, trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
     """HTML, all text in it escaped. Columns that are empty for all trials are left out."""
     names = words.labels(trials)
-    columns: dict[str, Sequence[str]] = {
+    columns: dict[str, list[str]] = {
         "target": [trial.target for trial in trials],
         "variant": [names[trial.key] for trial in trials],
         "status": [trial.status.replace("_", " ") for trial in trials],

@@ -198,7 +198,7 @@ def complete_followed_metric(incomplete: str) -> list[str]:
 
 def complete_compared_metric(incomplete: str) -> list[str]:
     """Metrics by which results are compared, for the shell; of several after commas the last."""
-    from edgebench.judge.metrics import compared_metrics
+    from edgebench.judge.core.metrics import compared_metrics
 
     before, comma, start = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in compared_metrics() if name.startswith(start)]

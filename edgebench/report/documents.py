@@ -138,7 +138,7 @@ def _missions(played: Sequence[BriefMissions]) -> Document:
     }
 
 
-_PRIVATE = {"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}}
+_PRIVATE: dict[str, Any] = {"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}}
 """Fields of the experiment that its document leaves out: long or private ones."""
 
 

@@ -21,8 +21,8 @@ from edgebench.report.schemas import schema
 from edgebench.report.terminal import make_console
 from edgebench.results.archive import unpack_archive, write_archive
 from edgebench.results.listing import list_results
-from tests.judge.histories import FP32, VARIANT, put_series, template
 from tests.golden_text import assert_golden
+from tests.judge.histories import FP32, VARIANT, put_series, template
 from tests.synthetic_results import write_record
 
 STEP = [1.0, 1.004, 0.997, 1.002, 0.999, 1.083, 1.08, 1.078, 1.081, 1.079]

@@ -10,8 +10,8 @@ import pytest
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Ended
-from edgebench.report.environment import environment
 from edgebench.report.documents import export_csv
+from edgebench.report.environment import environment
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
 from edgebench.results.load import StoredResults, load

@@ -10,8 +10,8 @@ import pytest
 
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.trial_summary import Minute, Paced, Sustained
-from edgebench.report.environment import steady_part
 from edgebench.report.documents import document
+from edgebench.report.environment import steady_part
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
 from edgebench.report.plots.sessions import minutes_picture, sustained

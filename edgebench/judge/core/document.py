@@ -212,8 +212,9 @@ def verdict_entry(verdict: Verdict, next_steps: Iterable[NextStep] = ()) -> Verd
         return None if number is None or not math.isfinite(number) else number / scale
 
     def with_unit(step: NextStep) -> NextStep:
-        sides = tuple(side / scale for side in step.limit) if isinstance(step.limit, tuple) else None
-        return dataclasses.replace(step, limit=sides or scaled(step.limit))
+        if isinstance(step.limit, tuple):
+            return dataclasses.replace(step, limit=tuple(side / scale for side in step.limit))
+        return dataclasses.replace(step, limit=scaled(step.limit))
 
     return VerdictEntry(
         trial=verdict.trial,

@@ -195,7 +195,7 @@ def _cautions(recorded: Recorded) -> tuple[Caution, ...]:
             recorded.sessions,
             recorded.steady(),
             recorded.observed,
-            right and (sum(right.right), sum(right.n), len(right.classes)),
+            (sum(right.right), sum(right.n), len(right.classes)) if right else None,
             recorded.board_doubts,
             len(recorded.workers),
             idle_drifts_of(recorded),

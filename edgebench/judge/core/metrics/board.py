@@ -76,7 +76,7 @@ def _artifact(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _deadline_misses(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    late_s = [session for session in recorded.steady().lateness_s if session]
+    late_s = tuple(session for session in recorded.steady().lateness_s if session)
     period_s = recorded.experiment.period_s
     if period_s is None or not late_s:
         reason = untimed_reason(recorded) or unpooled_reason(recorded)
@@ -88,7 +88,7 @@ def _deadline_misses(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     impossible = impossible_reason(recorded.steady().image_s, "image_s")
     every = f"a scene every {period_s:g} s"
     estimate = Estimate(reason=impossible) if impossible else estimate.with_notes(every)
-    yield Reading(metric.key(), estimate, tuple(late_s))
+    yield Reading(metric.key(), estimate, late_s)
 
 
 def _share_missed(late_s: Values, confidence: float) -> Estimate:
