@@ -22,8 +22,9 @@ from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.files import reason
 from edgebench.installed import versions_of
 from edgebench.interruption import GO_ON
-from edgebench.judge.judged import verdict_counts
-from edgebench.judge.summarise import summarise, trial_json
+from edgebench.judge.core.document import trial_document
+from edgebench.judge.core.judged import verdict_counts
+from edgebench.judge.core.trials import trials_of
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache
@@ -402,18 +403,16 @@ def _numbers(plan: Plan) -> str:
 
 
 def _conclude(store: ExperimentStore) -> dict[str, Any]:
-    """Write the summary of each trial.
+    """Write the entry of each trial.
 
-    Returns the fields of the run's record that follow from them: the keys of the trials that a rule ended,
-    and how many trials got which verdict of each profile.
+    Returns the fields of the run's record that follow from them: keys of the trials that a rule ended, and
+    counts of verdicts by profile.
     """
-    summaries = summarise(load(store.path))
-    for summary in summaries:
-        store.write_trial(summary.key, trial_json(summary))
-    settled = tuple(
-        summary.key for summary in summaries if summary.ended is not None and summary.ended.by == "rule"
-    )
-    return {"settled": settled, "verdicts": verdict_counts(summaries, store.record)}
+    trials = trials_of(load(store.path))
+    for trial in trials:
+        store.write_trial(trial.key, trial_document(trial))
+    settled = tuple(trial.key for trial in trials if trial.ended is not None and trial.ended.by == "rule")
+    return {"settled": settled, "verdicts": verdict_counts(trials, store.record)}
 
 
 def _run_record(begun: RunRecord, outcome: Outcome, names: PrivateNames) -> RunRecord:

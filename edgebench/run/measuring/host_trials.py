@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from edgebench.errors import UnavailableError
-from edgebench.judge.summarise import summarise_one
+from edgebench.judge.core.trials import trial_with_key
 from edgebench.records.model import Artifact
 from edgebench.records.session import MeasurePlan
 from edgebench.records.stored import SessionRecord
@@ -41,7 +41,7 @@ def settled_on_disk(store: ExperimentStore) -> Settled:
     """Judged from the store each time: a resumed experiment ends where the uninterrupted one would."""
 
     def settled(key: str) -> bool:
-        ended = summarise_one(StoredResults(store.path, store.record), key).ended
+        ended = trial_with_key(StoredResults(store.path, store.record), key).ended
         return ended is not None and ended.by == "rule"
 
     return settled
