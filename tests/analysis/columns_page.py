@@ -87,7 +87,8 @@ def description_of(frame: str, column: str) -> str | None:
         for name in described
         if "<" in name and re.fullmatch("".join(map(_pattern, re.split("(<[^>]+>)", name))), column)
     ]
-    return max(fitting, key=len, default=None)  # the one that leaves the least open
+    # The one that leaves the least open.
+    return max(fitting, key=lambda name: (-name.count("<"), -name.endswith(">"), len(name)), default=None)
 
 
 def _pattern(part: str) -> str:

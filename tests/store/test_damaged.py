@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.judge.history import stored_summary
-from edgebench.judge.summarise import summarise, trial_json
+from edgebench.judge.core.document import trial_document
+from edgebench.judge.core.trials import trials_of
+from edgebench.judge.history import stored_trial
 from edgebench.records.stored import RunRecord
 from edgebench.results import load as frames
 from edgebench.results import record_reading
@@ -63,8 +64,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     with ExperimentStore.open(path) as store:
         store.write_run(RunRecord(started_utc="2025-03-01T12:00:00Z", ended="complete", settled=()))
-        for summary in summarise(edgebench.load(path)):
-            store.write_trial(summary.key, trial_json(summary))
+        for trial in trials_of(edgebench.load(path)):
+            store.write_trial(trial.key, trial_document(trial))
     return path
 
 
@@ -82,19 +83,19 @@ def sessions_of(path: Path) -> Any:
     return records
 
 
-def summary_of(path: Path) -> Any:
+def trial_in(path: Path) -> Any:
     """None where trial.json is damaged: it is derived, and the tables are read then."""
-    summary = stored_summary(path, KEY, read_sessions(path, KEY)[0])
-    if summary is None:
+    trial = stored_trial(path, KEY, read_sessions(path, KEY)[0])
+    if trial is None:
         raise StoredResultError("trial.json is left out")
-    return summary
+    return trial
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "experiment.json": read_experiment,
     "run.json": read_run,
     "images.json": read_image_paths,
-    "trial.json": summary_of,
+    "trial.json": trial_in,
     "session.json": sessions_of,
     **{
         f"{name}.parquet": table_reader(name)
