@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
+from edgebench.judge.core.trial import PUBLISHED, Trial
 from edgebench.judge.pairing import leaves
-from edgebench.judge.trial_summary import PUBLISHED, TrialSummary
 from edgebench.records.stored import ExperimentRecord, GoldenCheck, SessionRecord, TrialRecord
 from edgebench.records.target import Target
 from edgebench.report import words
@@ -30,20 +30,20 @@ _OF_COMPILERS = ("compiler", "operations")
 
 
 def gathered(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The rows; the names without a known value become one row at the end."""
+    """Rows with the names that have no value in one row at the end."""
     rows = list(rows)
-    unknown = [name for name, text in rows if text == _UNKNOWN]
-    known = [(name, text) for name, text in rows if text != _UNKNOWN]
-    return (*known, *([(_UNKNOWN, ", ".join(unknown))] if unknown else []))
+    unknown = ", ".join(name for name, text in rows if text == _UNKNOWN)
+    last = [(_UNKNOWN, unknown)] if unknown else []
+    return (*((name, text) for name, text in rows if text != _UNKNOWN), *last)
 
 
 _TARGET = TypeAdapter(Target)
 
 
 def environment(results: StoredResults) -> list[Table]:
-    """The experiment, the host, and each target with its board and runtime as its sessions found them.
+    """Facts of the experiment, the host, and each target with its board and runtime.
 
-    Of published figures the targets alone: nothing was measured.
+    Published numbers have the targets alone.
     """
     record = exported(results.experiment)
     groups = [facts("Experiment", _experiment(record)), facts("Host", gathered(flat(record.host)))]
@@ -71,20 +71,19 @@ def environment(results: StoredResults) -> list[Table]:
     return [group for group in groups if group.rows]
 
 
-def machines(results: StoredResults, summaries: Sequence[TrialSummary]) -> list[str]:
-    """One line per target: board, processor, runtime with version, threads, power mode and meter.
+def machines(results: StoredResults, trials: Sequence[Trial]) -> list[str]:
+    """Line per target: board, processor, runtime with version, threads, power mode and meter.
 
-    Recorded by its finished sessions. A fact that the device does not state is left out; without a meter the
-    line says so.
+    Recorded by its finished sessions. Facts that the device does not state are left out.
     """
     record = exported(results.experiment)
     lines: list[str] = []
     for target in record.targets[:_MOST_MACHINES]:
         facts_by_name: dict[str, dict[str, None]] = {}
-        rails = (rail for each in summaries if each.target == target.name for rail in each.power or ())
+        rails = (rail for trial in trials if trial.target == target.name for rail in trial.rails)
         meters = dict.fromkeys(words.plain(rail.meter.removesuffix(":"), 60) for rail in rails)
-        for trial in record.trials:
-            for session in results.session_records(trial.key) if trial.target == target.name else ():
+        for planned in record.trials:
+            for session in results.session_records(planned.key) if planned.target == target.name else ():
                 if session.status == "ok":
                     for name, text in _machine_facts(target, session):
                         facts_by_name.setdefault(name, {}).setdefault(text)
@@ -140,17 +139,17 @@ def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
         for key, checks in checks_of.items()
         if checks
     ]
-    figures = ("sessions checked", "largest difference of a score", "accepted", "same class")
+    headings = ("sessions checked", "largest difference of a score", "accepted", "same class")
     return Table(
         "golden patches",
-        (*of_figures("trial", *figures), Column("compared with", long=True)),
+        (*of_figures("trial", *headings), Column("compared with", long=True)),
         tuple(rows),
         caption="before anything is timed, patches with known scores go through every session",
     )
 
 
 def _compared_with(check: GoldenCheck) -> str:
-    """The reference, and how many outputs are left out because it has no one value for them."""
+    """Reference of a check, and the number of outputs without a single value in it."""
     if not check.reference:
         return "no reference: shape, finite scores, and the same scores twice"
     if not check.unchecked:
@@ -182,14 +181,14 @@ def _text(name: str, fact: Any) -> str:
 
 
 def _part(part: object) -> str:
-    """One item of a list; one with fields as `name value` pairs."""
+    """Item of a list; fields as `name value` pairs."""
     if not isinstance(part, Mapping):
         return words.plain(part, 80)
     return words.plain(", ".join(f"{name} {value}" for name, value in part.items()), 160)
 
 
 def _several(values: Sequence[str]) -> str:
-    """One value, or the few that the sessions differed in, or how many they were."""
+    """Values of the sessions: up to three of them, else their number."""
     if len(values) <= 3:
         return " / ".join(values)
     return f"{values[0]} / {values[1]} / ... ({len(values)} different values)"
@@ -259,16 +258,16 @@ def _passes(passes: int) -> str:
 
 def most_sessions(record: ExperimentRecord) -> str:
     """Sessions of a trial: `5 sessions`, `at most 30 sessions` where a rule ends it."""
-    most = "at most " if record.target_ci is not None or record.decide else ""
-    return f"{most}{words.counted(record.sessions, 'session')}"
+    bound = "at most " if record.target_ci is not None or record.decide else ""
+    return f"{bound}{words.counted(record.sessions, 'session')}"
 
 
 def command_line(command: Sequence[str]) -> str:
-    """The command as a shell takes it; characters that cannot be shown are U+FFFD."""
+    """Command as a shell takes it; characters that cannot be shown are U+FFFD."""
     return words.plain(join(command), 4000)
 
 
-# What telemetry saw beside the sessions, as one row a trial: clocks, temperature, load, memory, waiting.
+# Telemetry of the sessions, one row per trial: clocks, temperature, load, memory, waiting.
 
 
 _FIGURES = (
@@ -301,23 +300,19 @@ def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
 
 
 def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
-    def of(quantity: str) -> Rows:
+    def sampled(quantity: str) -> Rows:
         return samples.take(samples.equal("quantity", quantity))
 
-    left, zones = of("memory").floats("value"), of("temperature")
+    left, zones = sampled("memory").floats("value"), sampled("temperature")
     rate, waiting, stolen = (
-        max((value for value in values if value is not None), default=None)
-        for values in (
-            [session.involuntary_per_s for session in seen],
-            [session.waiting_share for session in seen],
-            [session.stolen_share for session in seen],
-        )
+        max((value for session in seen if (value := getattr(session, name)) is not None), default=None)
+        for name in ("involuntary_per_s", "waiting_share", "stolen_share")
     )
     throttling = dict.fromkeys(text for session in seen for text in session.throttled)
     return (
-        _range(_highest(of("clock")), 0),
+        _range(_highest(sampled("clock")), 0),
         _range(_highest(zones.take(~zones.having("channel", lambda name: LIMIT_SENSOR in name))), 1),
-        _range(of("load").floats("value"), 2),
+        _range(sampled("load").floats("value"), 2),
         words.size(int(left.min())) if len(left) else words.MISSING,
         words.MISSING if rate is None else words.fixed(rate, 0),
         words.MISSING if waiting is None else words.percent(waiting),
@@ -327,7 +322,7 @@ def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
 
 
 def _not_throttled(seen: tuple[Observed, ...]) -> str:
-    """True if no sample of the steady passes shows throttling."""
+    """Words for steady passes without a sample of throttling."""
     watched = sum(session.watched for session in seen)
     if not watched:
         return words.MISSING
@@ -335,7 +330,7 @@ def _not_throttled(seen: tuple[Observed, ...]) -> str:
 
 
 def _highest(samples: Rows) -> NDArray[np.float64]:
-    """The highest value of each moment, as cores and zones differ; of several probes, the highest one's."""
+    """Highest value at each stamp over cores and zones, of the probe that has the highest."""
     rows = samples.ordered("probe", "session", "t_ns")
     values = rows.floats("value")
     by_probe: dict[str, list[float]] = {}

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 from typing import TypeVar
 
-from edgebench.judge.trial_summary import TrialSummary, Verdict
-from edgebench.judge.verdict import Overall, overall
+from edgebench.judge.core.trial import Trial
+from edgebench.judge.core.verdict import Overall, Verdict, overall
 from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.report import words
 from edgebench.report.blocks import Note
@@ -36,11 +36,11 @@ class Trials:
     targets: Mapping[str, str]
 
     @classmethod
-    def of(cls, summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> Trials:
-        """Names of these summaries."""
+    def of(cls, trials: Sequence[Trial], names: Mapping[str, str]) -> Trials:
+        """Names of these trials, by key."""
         return cls(
-            {summary.key: names[summary.key] for summary in summaries},
-            {summary.key: words.plain(summary.target, 60) for summary in summaries},
+            {trial.key: names[trial.key] for trial in trials},
+            {trial.key: words.plain(trial.target, 60) for trial in trials},
         )
 
     def several(self, keys: Sequence[str]) -> str:
@@ -48,7 +48,7 @@ class Trials:
         return self.named(keys)[0]
 
     def named(self, keys: Sequence[str]) -> tuple[str, bool]:
-        """The same, and whether it leaves open which trials these are."""
+        """Trials in words as from `several`, and whether the words leave some of them unnamed."""
         names = [self.names[key] for key in keys]
         others = [name for key, name in self.names.items() if key not in keys]
         if len(keys) < 2:
@@ -56,8 +56,8 @@ class Trials:
         if not others:
             return _all_of(len(keys)), False
         targets = list(dict.fromkeys(self.targets[key] for key in keys))
-        whole = sum(target in targets for target in self.targets.values()) == len(keys)
-        if whole and len(targets) <= min(_NAMED, len(keys) - 1):
+        is_complete = sum(target in targets for target in self.targets.values()) == len(keys)
+        if is_complete and len(targets) <= min(_NAMED, len(keys) - 1):
             return f"{_all_of(len(keys))} of {words.listed(targets)}", False
         if len(keys) <= _NAMED:
             return words.listed(names), False
@@ -73,7 +73,7 @@ def _all_of(count: int) -> str:
 
 
 def shared(statements: Iterable[tuple[str, str]], trials: Trials, *, ranges: bool = False) -> list[Note]:
-    """One note per sentence, in order of first appearance; `statements` are (key of a trial, sentence) pairs.
+    """Note per sentence, in order of first appearance; `statements` are (key of a trial, sentence) pairs.
 
     With `ranges`, sentences that differ only in their numbers are one note: `a window of 0.6 to 0.9 s`.
     """
@@ -86,7 +86,7 @@ def shared(statements: Iterable[tuple[str, str]], trials: Trials, *, ranges: boo
 
 
 def _with_ranges(texts: Sequence[str]) -> str:
-    """The first of some sentences with the range of each number in which they differ."""
+    """First of some sentences with the range of each number in which they differ."""
     numbers = iter(zip(*map(_NUMBER.findall, texts), strict=True))
 
     def span(_: re.Match[str]) -> str:
@@ -98,7 +98,7 @@ def _with_ranges(texts: Sequence[str]) -> str:
 
 
 def failures(statements: Iterable[tuple[str, str]], trials: Trials) -> list[Note]:
-    """One note a cause; `said` are (key of a trial, `session 001: cause`) pairs."""
+    """Note per cause; `statements` are (key of a trial, `session 001: cause`) pairs."""
 
     def cause(text: str) -> str:
         return text.partition(": ")[2] or text
@@ -106,18 +106,11 @@ def failures(statements: Iterable[tuple[str, str]], trials: Trials) -> list[Note
     return _grouped(statements, trials, kind=cause, own=str, together=lambda texts: cause(texts[0]))
 
 
-def cautions(
-    summaries: Iterable[TrialSummary], trials: Trials, flags: Collection[Flag] = tuple(Flag)
-) -> list[Note]:
-    """One note a kind of caution, however the numbers of the trials differ; of these flags."""
+def cautions(trials: Iterable[Trial], names: Trials, flags: Collection[Flag] = tuple(Flag)) -> list[Note]:
+    """Note per kind of caution with one of the flags, however the numbers of the trials differ."""
     return _grouped(
-        [
-            (summary.key, caution)
-            for summary in summaries
-            for caution in summary.cautions
-            if caution.flag in flags
-        ],
-        trials,
+        [(trial.key, caution) for trial in trials for caution in trial.cautions if caution.flag in flags],
+        names,
         kind=lambda caution: caution.kind,
         own=Caution.sentence,
         together=sentence_of,
@@ -155,17 +148,17 @@ def _note(text: str, statements: Sequence[tuple[str, str]], trials: Trials) -> N
     return Note(text, who)
 
 
-# Verdicts grouped for reading: what holds for one trial, and what many trials share.
+# Verdicts grouped for reading.
 
 
 def profiles(verdicts: Sequence[Verdict]) -> list[str]:
-    """The profiles' names in the order in which they were judged."""
+    """Names of the profiles in the order in which they were judged."""
     return list(dict.fromkeys(verdict.profile for verdict in verdicts))
 
 
 def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
-    """Each trial against each profile as a whole, by both."""
-    return {(whole.trial, whole.profile): whole for whole in overall(verdicts)}
+    """Verdicts of each trial on each profile as one word, by key and profile."""
+    return {(judged.trial, judged.profile): judged for judged in overall(verdicts)}
 
 
 # Sessions that would narrow the intervals of a run further.
@@ -175,15 +168,15 @@ NARROW = 0.01
 """Half-width that a run's intervals are compared with, as a share of the value."""
 
 
-def sessions_sentence(summaries: Sequence[TrialSummary]) -> str:
-    """Half-widths of the latencies' intervals, and how many sessions bring them to `NARROW`.
+def sessions_sentence(trials: Sequence[Trial]) -> str:
+    """Half-widths of the latencies' intervals, and the sessions that bring them to `NARROW`.
 
-    Returns "" if no interval is wider, or no trial has enough sessions.
+    Empty if no interval is wider, or no trial has enough sessions.
     """
     wide: list[tuple[float, float]] = []  # half-width and sessions needed
-    for summary in summaries:
-        half_width = summary.latency.half_width if summary.latency is not None else None
-        medians = session_medians(summary.latency_values)
+    for trial in trials:
+        half_width = trial.latency.half_width if trial.latency is not None else None
+        medians = session_medians(trial.latency_values)
         if half_width is None or half_width <= NARROW or len(medians) < MIN_SESSIONS:
             continue
         needed = sessions_for(spread_between(medians), NARROW)
@@ -192,18 +185,17 @@ def sessions_sentence(summaries: Sequence[TrialSummary]) -> str:
         return ""
     half_widths, sessions = zip(*wide, strict=True)
     low, high = words.percent(min(half_widths)), words.percent(max(half_widths))
-    fewest, most = min(sessions), max(sessions)
-    name = words.latency_words(summaries)
-    some = "" if len(wide) == len(summaries) else f" of {len(wide)} of {len(summaries)} trials"
+    name = words.latency_words(trials)
+    some = "" if len(wide) == len(trials) else f" of {len(wide)} of {len(trials)} trials"
     text = (
         f"{name[0].upper()}{name[1:]}{some} is known to ±{low if low == high else f'{low} to ±{high}'}. "
-        f"{_number(fewest).capitalize()} sessions would reach ±{share_text(NARROW)}"
+        f"{_number(min(sessions)).capitalize()} sessions would reach ±{share_text(NARROW)}"
     )
-    if fewest == most or fewest > SESSIONS_LIMIT:
+    if min(sessions) == max(sessions) or min(sessions) > SESSIONS_LIMIT:
         return f"{text}."
-    return f"{text} for the steadiest trial, {_number(most)} for all."
+    return f"{text} for the steadiest trial, {_number(max(sessions))} for all."
 
 
 def _number(sessions: float) -> str:
-    """Number of sessions in words; above the most of a run, only that."""
+    """Number of sessions in words, up to the limit of a run."""
     return f"about {sessions:.0f}" if sessions <= SESSIONS_LIMIT else f"more than {SESSIONS_LIMIT:,}"

@@ -1,14 +1,15 @@
-"""Several workers on one device: a row a worker, and who is slowed down by whom."""
+"""Several workers on one device: a row per worker, and the slowdown of each variant by its company."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.metric import Metric
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import MISSING, Estimate, Trial, Worker
 from edgebench.report import notes, tables, words
-from edgebench.report.blocks import Block, Column, Heading, Notes, Plot, Table, Text, of_figures
+from edgebench.report.blocks import Block, Column, Heading, Notes, Plot, Table, Text
 from edgebench.report.notes import Trials
 from edgebench.report.page import Section
 
@@ -17,102 +18,118 @@ _NOTE = (
     "slowest worker's, with an interval that allows for its selection. Memory counts pages that several "
     "workers share once for each."
 )
+_SLOWDOWN = METRICS["slowdown"]
 
 
-def shared_trials(summaries: Sequence[TrialSummary]) -> list[TrialSummary]:
-    """The trials whose device several workers shared."""
-    return [summary for summary in summaries if summary.sharing is not None]
+def shared_trials(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials whose device several workers shared."""
+    return [trial for trial in trials if trial.is_shared]
 
 
-def worker_name(worker: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """What a worker runs, as its trial alone is called: `0.5 int8`."""
-    return labels.get(worker["alone"]) or words.plain(worker["variant"], 60)
+def worker_name(worker: Worker, labels: Mapping[str, str]) -> str:
+    """Name of a worker: that of the trial of its variant alone, `0.5 int8`."""
+    return labels.get(worker.alone) or words.plain(worker.variant, 60)
 
 
-def workers_table(summaries: Sequence[TrialSummary]) -> Table:
-    """One row a worker of the trials with several; no row without such trials."""
-    names, labels = tables.trial_names(summaries), words.labels(summaries)
-    rows = []
-    for summary in shared_trials(summaries):
-        for worker in summary.workers:
-            time, accuracy = worker["image_s"] or worker["infer_s"], worker["accuracy"]
-            memory = worker["memory_bytes"]
-            cells = (
-                f"{names[summary.key]}, worker {worker['worker']}",
-                worker_name(worker, labels),
-                ",".join(map(str, worker["cores"])) or "any",
-                _estimate(time),
-                _estimate(worker["slowdown"]),
-                words.size(None if memory is None else round(memory)),
-                f"{accuracy['k']}/{accuracy['n']}" if accuracy else words.MISSING,
-            )
-            rows.append(cells)
-    figures = of_figures("", "Latency per image, s", "Slowdown", "Peak memory", "Accuracy")[1:]
-    return Table("Workers", (Column("Worker"), Column("Runs"), Column("Cores"), *figures), tuple(rows))
+def worker_metrics(trials: Sequence[Trial]) -> list[Metric]:
+    """Metrics of tables that some worker has, without those that are part of another that it has."""
+    names = {
+        key.metric
+        for trial in trials
+        for key, estimate in trial.estimates.items()
+        if key.worker is not None and not key.stage and estimate.value is not None
+    }
+    parts = {METRICS[name].part for name in names}
+    return [metric for metric in METRICS.values() if metric.tables and metric.name in names - parts]
 
 
-def _estimate(figure: Mapping[str, Any] | None) -> str:
-    if figure is None:
-        return words.MISSING
-    text = words.estimate(figure["median"], figure["low"], figure["high"])
-    return words.FigureText(text, figure["median"])
-
-
-def slowdown_matrices(summaries: Sequence[TrialSummary]) -> list[Table]:
-    """For each target and way to share, how much each variant (row) is slowed down by its company (column).
-
-    Of several workers of one variant in one trial, the slowest.
-    """
-    labels = words.labels(summaries)
-    cells: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
-    for summary in shared_trials(summaries):
-        others = ("workers", "with", "share")
-        swept = [f"{name}={value}" for name, value in summary.settings.items() if name not in others]
-        target = f"{summary.swept_target}[{','.join(swept)}]" if swept else summary.swept_target
-        share = summary.sharing.share if summary.sharing else ""
-        of_target = cells.setdefault(words.plain(f"{target}, {share}" if share else target, 80), {})
-        running = [worker_name(worker, labels) for worker in summary.workers]
-        for who, worker in zip(running, summary.workers, strict=True):
-            company = Counter(running) - Counter([who])
-            whom = " + ".join(f"{count} x {name}" if count > 1 else name for name, count in company.items())
-            slowdown, known = worker["slowdown"], of_target.get((who, whom))
-            if slowdown and (known is None or slowdown["median"] > known["median"]):
-                of_target[who, whom] = slowdown
-    return [_matrix(target, of_target) for target, of_target in cells.items() if of_target]
-
-
-def _matrix(target: str, cells: Mapping[tuple[str, str], Mapping[str, Any]]) -> Table:
-    companies = list(dict.fromkeys(whom for _, whom in cells))
-    rows = [
-        (who, *(_estimate(cells.get((who, whom))) for whom in companies))
-        for who in dict.fromkeys(who for who, _ in cells)
+def workers_table(trials: Sequence[Trial]) -> Table:
+    """One row per worker of the trials with several; no row without such trials."""
+    shared = shared_trials(trials)
+    names, labels = tables.trial_names(trials), words.labels(trials)
+    workers = [(trial, worker) for trial in shared for worker in trial.workers]
+    columns = [
+        tables.metric_column(
+            metric, [trial.estimate(metric.name, worker.number) for trial, worker in workers]
+        )
+        for metric in worker_metrics(shared)
     ]
-    return Table(target, of_figures("who \\ together with", *companies), tuple(rows), look="matrix")
+    rows = [
+        (
+            f"{names[trial.key]}, worker {worker.number}",
+            worker_name(worker, labels),
+            ",".join(map(str, worker.cores)) or "any",
+            *(column.texts[row] for column in columns),
+        )
+        for row, (trial, worker) in enumerate(workers)
+    ]
+    headings = (Column("Worker"), Column("Runs"), Column("Cores"), *(column.column for column in columns))
+    return Table("Workers", headings, tuple(rows))
 
 
-def sharing_section(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
-    """What workers cost each other; without blocks where no device was shared."""
-    shared = shared_trials(summaries)
+def slowdown_matrices(trials: Sequence[Trial]) -> list[Table]:
+    """Slowdown of each variant (row) by its company (column), for each target and way to share.
+
+    Of several workers of one variant in one trial it is that of the slowest.
+    """
+    labels = words.labels(trials)
+    cells: dict[str, dict[tuple[str, str], Estimate]] = {}
+    for trial in shared_trials(trials):
+        others = ("workers", "with", "share")
+        swept = [f"{name}={value}" for name, value in trial.settings.items() if name not in others]
+        target = f"{trial.swept_target}[{','.join(swept)}]" if swept else trial.swept_target
+        target = words.plain(f"{target}, {trial.share}" if trial.share else target, 80)
+        slowdowns = cells.setdefault(target, {})
+        running = [worker_name(worker, labels) for worker in trial.workers]
+        for name, worker in zip(running, trial.workers, strict=True):
+            company = Counter(running) - Counter([name])
+            together = " + ".join(
+                f"{count} x {other}" if count > 1 else other for other, count in company.items()
+            )
+            slowdown = trial.estimate("slowdown", worker.number)
+            slowest = slowdowns.get((name, together), MISSING)
+            if (slowdown.value or 0.0) > (slowest.value or 0.0):
+                slowdowns[name, together] = slowdown
+    return [_matrix(target, slowdowns) for target, slowdowns in cells.items() if slowdowns]
+
+
+def _matrix(target: str, slowdowns: Mapping[tuple[str, str], Estimate]) -> Table:
+    names = list(dict.fromkeys(name for name, _ in slowdowns))
+    columns = [Column("who \\ together with")]
+    texts = []
+    for together in dict.fromkeys(together for _, together in slowdowns):
+        estimates = [slowdowns.get((name, together), MISSING) for name in names]
+        numbers = tuple(estimate.value for estimate in estimates)
+        columns.append(Column(together, figures=True, numbers=numbers))
+        texts.append([tables.estimate_text(estimate, _SLOWDOWN) for estimate in estimates])
+    return Table(target, tuple(columns), tuple(zip(names, *texts, strict=True)), look="matrix")
+
+
+def sharing_section(trials: Sequence[Trial], names: Trials) -> Section:
+    """Cost of workers for each other; without blocks where no device was shared."""
+    shared = shared_trials(trials)
     if not shared:
         return Section("sharing", "Sharing the device", "", [])
     reasons = [
-        (summary.key, f"worker {worker['worker']}: {worker['slowdown_reason']}")
-        for summary in shared
-        for worker in summary.workers
-        if worker["slowdown_reason"]
+        (trial.key, f"worker {worker.number}: {reason}")
+        for trial in shared
+        for worker in trial.workers
+        if (reason := trial.estimate("slowdown", worker.number).reason)
     ]
-    matrices = slowdown_matrices(summaries)
-    slowest = [each.sharing.slowdown for each in shared if each.sharing and each.sharing.slowdown]
     blocks: list[Block] = [
         Text(_NOTE),
         tables.metric_table("sharing", shared),
         Heading("Workers"),
-        workers_table(summaries),
-        Notes(notes.shared(reasons, trials)),
-        *(block for table in matrices for block in (Heading(f"Slowdown on {table.title}"), table)),
+        workers_table(trials),
+        Notes(notes.shared(reasons, names)),
+        *(
+            block
+            for table in slowdown_matrices(trials)
+            for block in (Heading(f"Slowdown on {table.title}"), table)
+        ),
         Plot("timeline"),
     ]
-    worst = max((each.median for each in slowest), default=None)
     gist = f"{words.counted(len(shared), 'trial')} of several workers"
-    gist += "" if worst is None else f", slowdown up to {words.number(worst)}"
+    slowest = max((trial.estimate("slowdown").value or 0.0 for trial in shared), default=0.0)
+    gist += f", slowdown up to {words.number(slowest)}" if slowest else ""
     return Section("sharing", "Sharing the device", gist, blocks)

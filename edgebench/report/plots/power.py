@@ -19,7 +19,7 @@ from edgebench.judge.core.trial import Trial
 from edgebench.judge.profile import Profile
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
-from edgebench.report.tables import meter_text, scope_text
+from edgebench.report.tables import meter_text, rail_text
 from edgebench.results.load import StoredResults
 from edgebench.stats.power import power_line
 
@@ -156,7 +156,7 @@ def rail_words(rail: RailTrace) -> str:
     low, high = words.number(float(np.nanmin(rail.watts))), words.number(float(np.nanmax(rail.watts)))
     seconds = words.number(float(rail.t_s[-1] - rail.t_s[0]))
     return (
-        f"{meter_text(rail.rail)} ({scope_text(rail.rail)}) {mean}, "
+        f"{rail_text(rail.rail)}: {mean}, "
         f"{low} to {high} W in {words.counted(len(rail.watts), 'sample')} over {seconds} s"
     )
 
