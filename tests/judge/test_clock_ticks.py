@@ -57,7 +57,7 @@ def test_start_and_load_and_what_a_schedule_makes_hold_a_tick():
     metric = METRICS["load"]
     [load] = metric.estimates(coarse, metric, Conditions("mean", schedule=schedule))
     assert (load.low, load.value, load.high) == pytest.approx((0.29, 0.3, 0.31))
-    figures = mission_of(coarse, "", schedule, cycles=3, seed=0).figures
+    figures = mission_of(coarse, "", schedule, cycles=3, seed=0).estimates
     for name, ends in (("age_s", (0.29, 0.31)), ("duty_cycle", (0.29, 0.31))):
         assert (figures[name].low, figures[name].high) == pytest.approx(ends)
 
