@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks.row import Row
 from benchmarks.synthetic_records import make_experiment
-from edgebench.judge.judged import judge_folder
+from edgebench.judge.core.judged import judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.results import layout
 from edgebench.results.parquet import TABLE_COLUMNS
@@ -48,7 +48,7 @@ def judging_row() -> Row:
         start_s = time.perf_counter()
         judged = judge_folder(path, shipped_profiles())
         lasted_s = time.perf_counter() - start_s
-    samples = sum(rail.samples for trial in judged.summaries for rail in trial.power or ())
+    samples = sum(rail.samples for trial in judged.trials for rail in trial.rails)
     name = f"first judging of {samples:,} samples of meters at {RATE_HZ / 1000:g} kHz"
     return Row(name, lasted_s, "s", BAR_S, None, {"samples": samples})
 

@@ -9,16 +9,16 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.row import Row
-from edgebench.judge.mission import mission_of
+from edgebench.judge.core.mission import mission_of
+from edgebench.judge.core.trial import Estimate, EstimateKey, Trial
+from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.schedule import Schedule
-from edgebench.judge.trial_summary import TrialSummary
-from edgebench.judge.verdict import judge_all
 from edgebench.prepare.cache import Cache
-from tests.fit.summaries import meter, summary
+from tests.judge.trials import meter, trial
 
 TRIALS, PROFILES = 1_000, 10
-FIT_BAR_S = 1.0
+FIT_BAR_S = 0.7
 DAYS, IMAGES, DAY_S = 10_000, 320, 86_400.0
 MISSION_BAR_S = 2.0
 SESSIONS, PASSES = 5, 50
@@ -60,22 +60,31 @@ def _fit() -> Callable[[], None]:
 
 
 def _mission() -> Callable[[], None]:
-    trial = replace(_trial(0), image_bytes=1)
+    made = _trial(0)
+    made = replace(made, scene=replace(made.scene, image_bytes=1))
     schedule = Schedule(cycle_s=DAY_S, images=IMAGES, deadline_s=10.0)
 
     def work() -> None:
-        outcome = mission_of(trial, "greenland", schedule, cycles=DAYS, seed=1)
+        outcome = mission_of(made, "greenland", schedule, cycles=DAYS, seed=1)
         assert outcome.cycles == DAYS
-        assert outcome.figures["energy_j.off"].value is not None
+        assert outcome.estimates["energy_j.off"].value is not None
 
     return work
 
 
-def _trial(seed: int) -> TrialSummary:
+def _trial(seed: int) -> Trial:
     values = np.random.default_rng(seed).normal(4.0, 0.2, (SESSIONS, PASSES)).tolist()
     sessions: Sequence[Sequence[float]] = tuple(tuple(session) for session in values)
     rail = meter(rate_hz=METER_HZ, effective_hz=METER_HZ)  # type: ignore[no-untyped-call]
-    trial: TrialSummary = summary(  # type: ignore[no-untyped-call]
-        sessions, power=(rail,), mass_g=100.0, size_mm=(60.0, 40.0, 20.0), start_s_values=(9.0, 10.0, 11.0)
+    sides = zip(("longest", "middle", "shortest"), (60.0, 40.0, 20.0), strict=True)
+    size = {
+        EstimateKey("size_mm", "declared", stage=stage): Estimate.exact(side, basis="declared")
+        for stage, side in sides
+    }
+    made: Trial = trial(  # type: ignore[no-untyped-call]
+        sessions,
+        power=(rail,),
+        values={"start_s": ((9.0,), (10.0,), (11.0,))},
+        estimates={"mass_g": Estimate.exact(100.0, basis="declared"), **size},
     )
-    return trial
+    return made

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgebench.judge.core.trial import Minute, Sustained
-from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.trial_summary import Paced, omission
+from edgebench.judge.latency import SteadyPasses, omission
 from edgebench.records.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name
 from edgebench.records.stored import SessionRecord
@@ -246,16 +245,6 @@ INTERFERING = ("involuntary_per_s", "waiting_share", "stolen_share", "others_cor
 
 
 HOUR_S = 3600.0
-
-
-def paced_of(steady: SteadyPasses, period_s: float | None) -> Paced | None:
-    """The deadlines of a trial's paced passes over all sessions; None where it was not paced or measured."""
-    late_s = [late for session in steady.lateness_s for late in session]
-    worst_s = max(late_s, default=None)
-    if period_s is None or worst_s is None:
-        return None
-    by_session = tuple((deadlines.misses(session), len(session)) for session in steady.lateness_s if session)
-    return Paced(period_s, len(late_s), deadlines.misses(late_s), worst_s, by_session)
 
 
 def sustained_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,12 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.trial_summary import RequestLatency
 from edgebench.records.stored import PACED_COLUMNS
 from edgebench.results.layout import session_folder
 from edgebench.results.rows import Rows, union_ns
 from edgebench.stats.intervals import trial_median
-from edgebench.stats.percentiles import percentile_over_sessions
 
 Values = tuple[tuple[float, ...], ...]
 """By session, in time order."""
@@ -154,6 +152,37 @@ def without_images(steady: SteadyPasses) -> SteadyPasses:
     return replace(steady, image_s=())
 
 
+# Stages of an image that a device's passes lack because the host does them beforehand.
+
+
+_BESIDES = frozenset({"patchify"})
+"""Stages without which a time is still told as image_s, with the omission stated."""
+
+_DONE_BEFORE = {"patchify": "cut", "preprocess": "prepared"}
+
+
+def times_images(untimed: Iterable[str]) -> bool:
+    """Whether passes without these stages are told as `image_s`; else they time the runtime alone."""
+    return set(untimed) <= _BESIDES
+
+
+def omission(untimed: Sequence[str]) -> str:
+    """Stages that an `image_s` lacks, and why; empty where it lacks none."""
+    return f"image_s without {omission_sentence(untimed)}" if untimed else ""
+
+
+def omission_sentence(untimed: Sequence[str]) -> str:
+    """Untimed stages and the device's input, in words."""
+    done = [_DONE_BEFORE.get(stage, f"through {stage}") for stage in untimed]
+    sent = "patches" if times_images(untimed) else "inputs"
+    return f"{_listed(untimed)}: the device is sent {sent} that were {_listed(done)} on the host"
+
+
+def _listed(words: Sequence[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 # Several workers: the images that all of them finished in the time when all ran.
 
 
@@ -205,15 +234,6 @@ class SteadyRequests:
 
     latency_ms: tuple[Sequence[float], ...] = ()
     in_flight: tuple[float, ...] = ()
-
-    @property
-    def latency(self) -> RequestLatency | None:
-        """Median and 99th percentile; None without a request."""
-        if not self.latency_ms:
-            return None
-        p99 = percentile_over_sessions([np.asarray(session) for session in self.latency_ms], 0.99)
-        median = trial_median([np.asarray(session) for session in self.latency_ms])
-        return RequestLatency(median, p99.value, p99.n, p99.reason)
 
     @property
     def mean_in_flight(self) -> float | None:

@@ -207,8 +207,8 @@ class Sampled:
 
     def read(self, recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         """Estimates of the trial and of each of its workers."""
-        from edgebench.judge.core.recorded import omission
         from edgebench.judge.core.sessions import over_values
+        from edgebench.judge.latency import omission
 
         for worker in (None, *(recorded.several_workers if self.by_worker else ())):
             values = self.values(recorded, worker)

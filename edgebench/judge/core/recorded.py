@@ -29,6 +29,7 @@ from edgebench.judge.latency import (
     steady_passes,
     steady_requests,
     steady_windows,
+    times_images,
     without_images,
 )
 from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
@@ -40,37 +41,6 @@ from edgebench.stats.auc import Floats
 from edgebench.stats.intervals import MIN_SESSIONS
 
 T = TypeVar("T")
-
-# Stages of an image that a device's passes lack because the host does them beforehand.
-
-
-_BESIDES = frozenset({"patchify"})
-"""Stages without which a time is still told as image_s, with the omission stated."""
-
-_DONE_BEFORE = {"patchify": "cut", "preprocess": "prepared"}
-
-
-def times_images(untimed: Iterable[str]) -> bool:
-    """Whether passes without these stages are told as `image_s`; else they time the runtime alone."""
-    return set(untimed) <= _BESIDES
-
-
-def omission(untimed: Sequence[str]) -> str:
-    """Stages that an `image_s` lacks, and why; empty where it lacks none."""
-    return f"image_s without {omission_sentence(untimed)}" if untimed else ""
-
-
-def omission_sentence(untimed: Sequence[str]) -> str:
-    """Untimed stages and the device's input, in words."""
-    done = [_DONE_BEFORE.get(stage, f"through {stage}") for stage in untimed]
-    sent = "patches" if times_images(untimed) else "inputs"
-    return f"{_listed(untimed)}: the device is sent {sent} that were {_listed(done)} on the host"
-
-
-def _listed(words: Sequence[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
-
 
 @dataclass(frozen=True, eq=False)
 class Recorded:

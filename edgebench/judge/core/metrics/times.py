@@ -22,7 +22,7 @@ def unpooled_reason(recorded: Recorded) -> str:
 
 def untimed_reason(recorded: Recorded) -> str:
     """Reason why a measured trial has no `image_s`; empty where its sessions alone say so."""
-    from edgebench.judge.core.recorded import omission_sentence
+    from edgebench.judge.latency import omission_sentence
 
     if recorded.is_emulated:
         return EMULATED
