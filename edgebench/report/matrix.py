@@ -337,8 +337,9 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
         scopes = [_scope(metric, trial) for trial in trials]
         known = set(filter(None, scopes))
         if len(known) == 1:
-            about = f"{metric.sentence} The meter covers: {[*known][0]}. Only numbers of one scope compare."
-            column = replace(column, heading=f"{column.heading} ({[*known][0]})", about=about)
+            [scope] = known
+            about = f"{metric.sentence} The meter covers: {scope}. Only numbers of one scope compare."
+            column = replace(column, heading=f"{column.heading} ({scope})", about=about)
         elif known:
             texts, values = (
                 [
