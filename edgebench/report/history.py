@@ -18,24 +18,23 @@ from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Tabl
 from edgebench.report.listings import show_listing
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison
-from edgebench.stats.interval import Interval
 
 
 @dataclass(frozen=True)
 class HistoryDocument:
-    """A metric over the results of a folder, and where its level changed."""
+    """Metric over the results of a folder, with the changes of its level."""
 
     alpha: float
-    """Share of series without a change in which one is found all the same. Source: command line."""
+    """Share of series without a change in which one is found by chance. Source: command line."""
     minimum_effect: float
-    """The smallest change that counts, as a share. Source: command line."""
+    """Smallest change that counts, as a share. Source: command line."""
     series: tuple[TrialSeries, ...]
-    """One a trial: of one target, variant, batch, settings, scope and scene. Source: fit."""
+    """One series per trial: per target, variant, batch, settings, scope and scene. Source: fit."""
     left_out: tuple[UnreadableResult, ...]
     """Folders that cannot be read. Source: results."""
 
 
-# What `edgebench history` prints: one series result by result, several as a line each.
+# Output of `edgebench history`: one series result by result, several with one line per series.
 
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -53,10 +52,15 @@ def print_history(
     options: Sequence[str] = (),
     as_json: bool = False,
 ) -> None:
-    """Print one series as a table of its results, several as a table with a line each; then the changes.
+    """Print one series as a table of its results, several as one table; then the changes.
 
-    As JSON it is what `history.schema.json` describes, in the metric's base unit. `options` of the command
-    are repeated in the command that shows one series.
+    Args:
+        console: terminal.
+        series: series of trials.
+        unreadable: results that cannot be read.
+        minimum_effect: smallest change that counts, as a share.
+        options: options of the command, repeated in the command that shows one series.
+        as_json: whether the document of `history.schema.json` is printed, in the metric's base unit.
     """
     document = HistoryDocument(ALPHA, minimum_effect, tuple(series), tuple(unreadable))
     names = series_names(series)
@@ -66,11 +70,11 @@ def print_history(
 
 
 def _one_by_one(series: Sequence[TrialSeries], options: Sequence[str]) -> list[Block]:
-    """Command that shows one of several series result by result, as JSON where no trial's name tells one."""
+    """Command that shows one of several series result by result; as JSON where no name is unique."""
     if len(series) < 2:
         return []
-    named = words.grouped(((each.target, each.variant), each) for each in series)
-    target, variant = next((name for name, of in named.items() if len(of) == 1), next(iter(named)))
+    named = words.grouped(((entry.target, entry.variant), entry) for entry in series)
+    target, variant = next((name for name, alike in named.items() if len(alike) == 1), next(iter(named)))
     json = [] if len(named[target, variant]) == 1 else ["--json"]
     names = [words.plain(target, 60), "--trial", words.plain(variant, 120)]
     command = shlex.join(["edgebench", "history", *names, *options, *json])
@@ -78,40 +82,42 @@ def _one_by_one(series: Sequence[TrialSeries], options: Sequence[str]) -> list[B
 
 
 def _remarks(series: Sequence[TrialSeries], names: Sequence[str]) -> Iterator[str]:
-    """The changes, why none was looked for, and what the series are compared with."""
+    """Changes, causes why none was looked for, and the baseline."""
     yield from _change_texts(names, series)
     reasons = words.grouped(
-        (each.change_reason, name) for name, each in zip(names, series, strict=True) if each.change_reason
+        (entry.change_reason, name) for name, entry in zip(names, series, strict=True) if entry.change_reason
     )
     for reason, alike in reasons.items():
         some = words.listed(alike) if len(alike) <= 3 else f"{len(alike)} of these"
         yield f"{some}: {reason}." if len(alike) < len(series) else f"{reason.capitalize()}."
-    if not any(each.changes or each.change_reason for each in series):
+    if not any(entry.changes or entry.change_reason for entry in series):
         yield "No change of the level was found."
     first, *others = {
-        next(point.result for point in each.results if point.to_baseline is None): None for each in series
+        next(point.result for point in entry.results if point.to_baseline is None): None for entry in series
     }
     yield f"Baseline: {'the oldest result of each' if others else words.plain(first, 80)}."
 
 
 def series_names(series: Sequence[TrialSeries]) -> list[str]:
-    """A name for each: variant, with target, settings, meter's scope, scene and metric where they differ."""
+    """Names of series: variant, with target, settings, scope, scene and metric where they differ."""
+    parts_by_series = list(map(_parts, series))
     differing = {
-        part: len({_parts(each)[part] for each in series}) > 1
-        for part in ("target", "batch", "concurrency", "settings", "scope", "metric")
+        name
+        for parts in parts_by_series
+        for name, text in parts.items()
+        if name != "variant" and text != parts_by_series[0][name]
     }
     names = []
-    for each in series:
-        parts = _parts(each)
-        details = [parts[part] for part in differing if part != "target" and differing[part] and parts[part]]
-        name = f"{parts['target']}: {parts['variant']}" if differing["target"] else parts["variant"]
+    for parts in parts_by_series:
+        details = [text for name, text in parts.items() if name in differing - {"target"} and text]
+        name = f"{parts['target']}: {parts['variant']}" if "target" in differing else parts["variant"]
         names.append(f"{name} ({', '.join(details)})" if details else name)
-    # Where the names are still the same, the scene or the images are others.
+    # Series of one name have another scene or other images.
     return [
         name
         if names.count(name) == 1
-        else f"{name}, scene {words.plain(each.scene, 40)}, from {words.plain(each.results[0].result, 80)}"
-        for name, each in zip(names, series, strict=True)
+        else f"{name}, scene {words.plain(entry.scene, 40)}, from {words.plain(entry.results[0].result, 80)}"
+        for name, entry in zip(names, series, strict=True)
     ]
 
 
@@ -123,33 +129,28 @@ def _parts(series: TrialSeries) -> dict[str, str]:
         "batch": f"batch {series.batch}",
         "concurrency": f"{series.concurrency} in flight",
         "settings": words.plain(settings, 120),
-        "scope": words.power_of(series.scope) if METRICS[series.metric].rail else "",
+        "scope": words.power_of(series.scope) if series.scope else "",
         "metric": series.metric,
     }
 
 
 def heading(series: TrialSeries) -> str:
-    """`Latency per image, s`."""
+    """Heading of a column of values: `Latency per image, s`."""
     label, unit = METRICS[series.metric].words, "%" if series.is_share else series.unit
     return label if unit in ("", "1") else f"{label}, {unit}"
 
 
 def value_text(series: TrialSeries, point: HistoryPoint) -> str:
-    """A value with its interval; a share in per cent."""
+    """Value with its interval; a share in per cent."""
+    value, low, high = point.value, point.low, point.high
     if series.is_share:
-        ends = ""
-        if point.low is not None and point.high is not None:
-            ends = f" ({100 * point.low:.1f} to {100 * point.high:.1f})"
-        return f"{100 * point.value:.1f}{ends}"
-    if series.unit == "bytes":
-        return words.number(point.value)
-    return words.interval(
-        Interval(point.value, point.low, point.high, sessions=len(point.session_values), n=0)
-    )
+        ends = "" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})"
+        return f"{100 * value:.1f}{ends}"
+    return words.number(value) if series.unit == "bytes" else words.estimate(value, low, high)
 
 
 def change_cell(series: TrialSeries, point: HistoryPoint, comparison: Comparison | None) -> str:
-    """`+8.2 % worse`, `-0.1 %`; of shares points; the sign where there is nothing to compare with."""
+    """Change: `+8.2 % worse`, `-0.1 %`, points of a share; a sign without another result."""
     if comparison is None:
         return words.MISSING
     if series.is_share:
@@ -160,16 +161,16 @@ def change_cell(series: TrialSeries, point: HistoryPoint, comparison: Comparison
 
 
 def ratio_text(ratio: float) -> str:
-    """A ratio as the change that it is: `+8.2 %`; from twice on as a factor: `2.13 x`."""
+    """Ratio as a change: `+8.2 %`; from twice on as a factor: `2.13 x`."""
     return f"{100 * (ratio - 1):+.1f} %" if 0.5 < ratio < 2 else f"{words.number(ratio)} x"
 
 
 def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterator[str]:
-    """A paragraph a place where levels changed."""
+    """Paragraphs, one per result at which levels changed."""
     places = words.grouped(
-        ((change.result, change.after_result, change.differences), (name, each, change))
-        for name, each in zip(names, series, strict=True)
-        for change in each.changes
+        ((change.result, change.after_result, change.differences), (name, entry, change))
+        for name, entry in zip(names, series, strict=True)
+        for change in entry.changes
     )
     for (first, last, differences), changed in places.items():
         _, example, _ = changed[0]
@@ -177,8 +178,8 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterat
         levels = [
             f"{name} {ratio_text(change.ratio)} {change.word}"
             if len(series) > 1
-            else level_text(each, change)
-            for name, each, change in changed
+            else level_text(entry, change)
+            for name, entry, change in changed
         ]
         since = f"since {words.plain(last, 80)}"
         explained = (
@@ -190,7 +191,7 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterat
 
 
 def level_text(series: TrialSeries, change: LevelChange) -> str:
-    """`from 0.199 to 0.216 s, +8.3 % (+7.7 % to +9.0 %), worse (p 0.01)`."""
+    """Change of a level: `from 0.199 to 0.216 s, +8.3 % (+7.7 % to +9.0 %), worse (p 0.01)`."""
     levels = f"from {words.number(change.before)} to {words.number(change.after)}"
     if series.is_share:
         levels = f"from {100 * change.before:.1f} to {100 * change.after:.1f} %"
@@ -201,16 +202,16 @@ def level_text(series: TrialSeries, change: LevelChange) -> str:
 
 
 def trend(points: Sequence[HistoryPoint], most: int) -> str:
-    """The last values as bars, the lowest of them the lowest bar."""
+    """Last values as bars; the lowest bar is the lowest value."""
     values = [point.value for point in points[-most:]]
     low, high = min(values), max(values)
-    # A hundredth between them is no hill.
+    # Values within a hundredth look flat.
     step = max(high - low, 0.01 * high) / (len(_BARS) - 1)
     return "".join(_BARS[round((value - low) / step)] for value in values)
 
 
 def dates(points: Sequence[HistoryPoint]) -> list[str]:
-    """The days, with the time of day where two are of one day."""
+    """Days of the points, with the time of day where two are of one day."""
     days = [(point.begun_utc or "")[:10] for point in points]
     if len(set(days)) == len(days):
         return [day or words.MISSING for day in days]
@@ -219,11 +220,11 @@ def dates(points: Sequence[HistoryPoint]) -> list[str]:
 
 def _results(series: TrialSeries, name: str) -> list[Block]:
     changed = {change.result for change in series.changes}
-    figures = (fill(heading(series), _HEADING), *_change_headings([series]))
+    headings = (fill(heading(series), _HEADING), *_change_headings([series]))
     columns = (
         Column("date (UTC)", figures=True),
         Column("result", long=True),
-        *(Column(each, figures=True) for each in figures),
+        *(Column(text, figures=True) for text in headings),
     )
     rows = tuple(
         (
@@ -245,51 +246,51 @@ def _results(series: TrialSeries, name: str) -> list[Block]:
 
 
 def _overview(series: Sequence[TrialSeries], names: Sequence[str]) -> list[Block]:
-    shared = _shared_start([words.plain(each.variant, 120) for each in series])
-    targets = {each.target for each in series}
+    shared = _shared_start([words.plain(entry.variant, 120) for entry in series])
+    targets = {entry.target for entry in series}
     before = "" if len(targets) == 1 else ": "
     title = [words.plain(series[0].target, 60)] if len(targets) == 1 else []
-    headings = {fill(heading(each), _HEADING) for each in series}
-    latest = f"latest\n{headings.pop()}" if len(headings) == 1 else "latest"
-    figures = ("results", latest, *_change_headings(series), "trend")
-    columns = (Column("trial", long=True), *(Column(each, figures=True) for each in figures))
+    value_headings = {fill(heading(entry), _HEADING) for entry in series}
+    latest = f"latest\n{value_headings.pop()}" if len(value_headings) == 1 else "latest"
+    headings = ("results", latest, *_change_headings(series), "trend")
+    columns = (Column("trial", long=True), *(Column(text, figures=True) for text in headings))
     rows = tuple(
         (
             name.replace(f"{before}{shared}", before, 1),
-            str(len(each.results)),
-            value_text(each, each.results[-1]).replace(" (", "\n("),
-            change_cell(each, each.results[-1], each.results[-1].to_previous),
-            change_cell(each, each.results[-1], each.results[-1].to_baseline),
-            trend(each.results, _TREND),
+            str(len(entry.results)),
+            value_text(entry, entry.results[-1]).replace(" (", "\n("),
+            change_cell(entry, entry.results[-1], entry.results[-1].to_previous),
+            change_cell(entry, entry.results[-1], entry.results[-1].to_baseline),
+            trend(entry.results, _TREND),
         )
-        for name, each in zip(names, series, strict=True)
+        for name, entry in zip(names, series, strict=True)
     )
     text = ": ".join([*title, shared.rstrip("-: ")] if shared else title)
     return [*([Heading(text)] if text else []), Table("overview", columns, rows)]
 
 
 def _change_headings(series: Sequence[TrialSeries]) -> list[str]:
-    unit = " [points]" if all(each.is_share for each in series) else ""
+    unit = " [points]" if all(entry.is_share for entry in series) else ""
     return [f"to the one\nbefore{unit}", f"to the\nbaseline{unit}"]
 
 
 def _shared_start(names: Sequence[str]) -> str:
-    """Start of all names, such as `mobilenet_v1-`; it is left out of the rows."""
-    start = os.path.commonprefix(list(names))  # noqa: RUF071  # characters are what is meant
+    """Common start of names, such as `mobilenet_v1-`, which rows leave out."""
+    start = os.path.commonprefix(list(names))  # noqa: RUF071  # by characters
     return start[: start.rfind("-") + 1]
 
 
-# The document of `edgebench results --json`: the results of a folder, newest first.
+# Output of `edgebench results`: the results of a folder, newest first.
 
 
 @dataclass(frozen=True)
 class ResultsDocument:
-    """The results of a folder, newest first."""
+    """Results of a folder, newest first."""
 
     output_dir: str
-    """The folder that was looked into. Source: command line."""
+    """Folder of the results. Source: command line."""
     results: tuple[ResultOverview, ...]
-    """Its results, newest first. Source: results."""
+    """Results, newest first. Source: results."""
     left_out: tuple[UnreadableResult, ...]
     """Folders that cannot be read. Source: results."""
 
@@ -302,7 +303,7 @@ def print_results(
     *,
     as_json: bool = False,
 ) -> None:
-    """Print the results newest first, then what cannot be read; as JSON as `results.schema.json` has it."""
+    """Print results, then those that cannot be read; as JSON the document of `results.schema.json`."""
     document = ResultsDocument(str(output_dir), tuple(rows), tuple(unreadable))
     columns = (
         Column("result", long=True),
@@ -313,12 +314,10 @@ def print_results(
     )
     table = Table("results", columns, tuple(map(_cells, rows)))
     none = "No result in {} can be read." if unreadable else "There is no result in {}."
-    nothing = [
-        none.format(output_dir),
-        "Measure first: edgebench run --device cpu --profile disco-realtime --quick",
-    ]
-    shown = [table, Notes.of(_notes(rows))] if rows else [Notes.of(nothing)]
-    reasons = Notes.of(f"{each.result}: {each.reason}" for each in unreadable)
+    advice = "Measure first: edgebench run --device cpu --profile disco-realtime --quick"
+    empty = Notes.of([none.format(output_dir), advice])
+    shown = [table, Notes.of(_notes(rows))] if rows else [empty]
+    reasons = Notes.of(f"{result.result}: {result.reason}" for result in unreadable)
     show_listing(console, vars(document), [*shown, reasons], as_json=as_json)
 
 
@@ -327,7 +326,7 @@ _TARGETS = 3  # named in a cell
 
 
 def _cells(row: ResultOverview) -> tuple[str, ...]:
-    """A line of the table: of the verdicts a line a profile, with how many trials got which."""
+    """Cells of a result; verdicts have one line per profile, with the trials by verdict."""
     more = len(row.targets) - _TARGETS
     trials = str(row.trials) if row.measured == row.trials else f"{row.measured} of {row.trials}"
     verdicts = [words.MISSING] if not row.profiles else ["not recorded"]

@@ -1,4 +1,4 @@
-"""A metric over results: values with their intervals, the levels between the changes, and the changes."""
+"""Plots over results: values with intervals, levels and changes; and results against a baseline."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter
 
 from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold
 from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import Estimate
 from edgebench.judge.history import TrialSeries
 from edgebench.report.comparison import in_words, named_comparisons
 from edgebench.report.history import heading, ratio_text, series_names
@@ -26,28 +27,27 @@ from edgebench.report.plots.panels import (
     name_rows,
     set_title,
 )
-from edgebench.stats.interval import Interval
 
 MAX_SERIES = 12
-"""Series in one figure."""
+"""Series in one plot."""
 
 _NAMED = 60  # characters of a series' name above its panel
 
 
 def history(series: Sequence[TrialSeries], *, ax: Place = None) -> list[Axes]:
-    """A panel a series: value against date, or against the place in the order where a date is not known.
+    """Plot one panel per series: values by date, or in their order where a date is not known.
 
     Args:
-        series: as of `edgebench.judge.history.history`; those past MAX_SERIES are left out.
-        ax: where to draw, a panel a series.
+        series: series of `edgebench.judge.history.history`; those beyond MAX_SERIES are left out.
+        ax: place to draw, one panel per series.
     """
     shown = series[:MAX_SERIES]
-    several = len({each.target for each in series}) > 1  # then the names say which
+    has_targets = len({entry.target for entry in series}) > 1  # in the names
 
     def draw(axes: Axes, panel: tuple[TrialSeries, str]) -> None:
-        each, name = panel
-        _draw(axes, each)
-        set_title(axes, drawing.label(name if several else f"{each.target}: {name}", _NAMED))
+        entry, name = panel
+        _draw(axes, entry)
+        set_title(axes, drawing.label(name if has_targets else f"{entry.target}: {name}", _NAMED))
 
     panels = [("", panel) for panel in zip(shown, series_names(series), strict=False)]
     columns = 1 if len(shown) < 4 else 2
@@ -62,7 +62,7 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
     dates = [float(date2num(time)) for time in begun]  # type: ignore[no-untyped-call]
     places = dates if dated else [float(number) for number in range(len(shown))]
     values = [scale * point.value for point in shown]
-    # Not 0, which would draw the caps of an interval that there is not.
+    # 0 would draw the caps of an interval.
     below = [nan if point.low is None else scale * max(0.0, point.value - point.low) for point in shown]
     above = [nan if point.high is None else scale * max(0.0, point.high - point.value) for point in shown]
     axes.errorbar(
@@ -79,7 +79,7 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
     for at, change in zip(cuts, series.changes, strict=True):
         between = (places[at - 1] + places[at]) / 2
         worse = change.word == "worse"
-        is_late = between - places[0] > 0.6 * (places[-1] - places[0])  # its words stand before it then
+        is_late = between - places[0] > 0.6 * (places[-1] - places[0])  # then the text goes before it
         axes.axvline(
             between, color=drawing.VERMILION if worse else drawing.GREEN, linestyle="--", linewidth=1.2
         )
@@ -95,18 +95,18 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.set_xlabel("begun (UTC)" if dated else "results, oldest first")
-    intervals = [Interval(figure.value, figure.low, figure.high, 0, 0) for figure in shown]
+    intervals = [Estimate(point.value, point.low, point.high) for point in shown]
     axes.set_ylabel("\n".join(filter(None, (heading(series), bars_note(intervals)))))
 
 
-# Results against a baseline as a forest plot: a panel a metric, a line a pair with its interval.
+# Forest plot of results against a baseline: one panel per metric, one line per pair.
 
 
 MOST_LINES = 60
 """Pairs in one panel; the tables have all."""
 
 _LONGEST_NAME = 44  # characters of a pair's name beside its line
-_LINE_IN = 0.26  # inches that a line takes
+_LINE_IN = 0.26  # height of a line, inches
 _STYLES: dict[str, tuple[str, str]] = {
     "better": (drawing.BLUE, "^"),
     "worse": (drawing.VERMILION, "v"),
@@ -116,19 +116,19 @@ _STYLES: dict[str, tuple[str, str]] = {
 
 
 def ratios(comparison: ResultsComparison, *, ax: Place = None) -> list[Axes]:
-    """B over A of each pair with its 95 % interval, in points for shares; what counts as the same is shaded.
+    """Plot B over A of each pair with its 95 % interval, shares in points; the same is shaded.
 
     Args:
-        comparison: as `compare_results` gives it; what was not compared is left out.
-        ax: where to draw, a panel a metric.
+        comparison: comparison of `compare_results`; pairs that were not compared are left out.
+        ax: place to draw, one panel per metric.
     """
-    several = len(comparison.results) > 1
+    has_several = len(comparison.results) > 1
     panels: dict[str, list[tuple[str, MetricComparison]]] = {name: [] for name in comparison.metrics}
     for result in comparison.results:
         for name, items in named_comparisons(result):
             for item in items:
                 if item.difference is not None:
-                    panels[item.metric].append((f"{result.name}: {name}" if several else name, item))
+                    panels[item.metric].append((f"{result.name}: {name}" if has_several else name, item))
     shown = [("", lines[:MOST_LINES]) for lines in panels.values() if lines]
     heights = [1.1 + _LINE_IN * len(lines) for _, lines in shown]
 
@@ -162,8 +162,8 @@ def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], thre
     else:
         axes.set_xlim(low - 0.06 * (high - low), high + 0.06 * (high - low))
     name_rows(axes, [name for name, _ in lines], _LONGEST_NAME)
-    what = "B over A" if is_ratio else "B less A, points"
+    axis = "B over A" if is_ratio else "B less A, points"
     axes.set_xlabel(
-        f"{what} ({METRICS[metric].better} is better)\nbars: 95 % intervals; grey: counts as the same"
+        f"{axis} ({METRICS[metric].better} is better)\nbars: 95 % intervals; grey: counts as the same"
     )
     set_title(axes, drawing.label(metric))
