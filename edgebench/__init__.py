@@ -4,8 +4,10 @@
 
     results = edgebench.load("latest")      # or the path of a result folder
     results                                 # in a notebook: its trials as a table
-    results.summaries()                     # one row per trial, every figure with its interval
+    results.estimates()                     # one row per trial and metric: value, interval, unit, reason
+    results.summaries()                     # the same as one row per trial
     results.verdicts("disco-realtime")      # one row per trial and requirement
+    results.classes()                       # recall of each class, with its interval
     results.mission("disco-greenland")      # duty cycle, backlog, age of results, energy per cycle
     results.rails()                         # one row per trial and rail of a meter
     results.plot.latency()                  # matplotlib axes
@@ -14,7 +16,7 @@
     edgebench.scan("results")               # all results of a folder, opened as a question needs them
     edgebench.published().figures           # what others published, with its sources
     edgebench.boards()                      # what makers declare of boards: mass, size, power
-    edgebench.columns("summaries")          # what each column of a frame holds, with its unit
+    edgebench.columns("summaries")          # meaning and unit of each column of a frame
 
 Importing this package loads no runtime, starts no process and reads no device; what stands above is loaded
 when it is first used. docs/python.md tells more, docs/columns.md has every column.

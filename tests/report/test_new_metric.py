@@ -1,206 +1,192 @@
-"""A file of its own in the catalogue's folder is all that a metric takes to appear wherever metrics do."""
+"""A metric with a new field of the session's record takes three files, and is then wherever metrics are."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
-from markupsafe import escape
-from typer.testing import CliRunner
 
-import edgebench
-from edgebench.analysis.column_descriptions import columns_of
-from edgebench.cli.main import app
-from edgebench.judge import metrics
-from edgebench.judge.judged import judge_folder
-from edgebench.judge.metric import Metric
-from edgebench.report.schemas import schema
-from edgebench.results.load import load
-from tests.synthetic_results import QUARTER, made_experiment
+REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "edgebench"
 
-FILE = '''
-"""What of a scene's time is not the runtime's."""
+RECORD = '''
+    fan_rpm: float | None = None
+    """Mean speed of the fan; null where it is unknown. Unit: 1/min. Source: probes."""
+'''
+MEASURED = "fan_rpm=1200.0 + 10 * job.n,"
+METRIC = '''
+"""Speed of the fan."""
 
-from __future__ import annotations
+from edgebench.judge.core.metric import Metric, Sampled
+from edgebench.judge.core.recorded import once_per_session
 
-from typing import TYPE_CHECKING
-
-from edgebench.judge.estimates import over_medians
-from edgebench.judge.figure import Certainty, Figure
-from edgebench.judge.metric import TIME_UNITS, Asked, BySession, Metric, Sampled, Shown
-from edgebench.stats.intervals import session_medians
-
-if TYPE_CHECKING:
-    from edgebench.judge.trial_summary import TrialSummary
-
-
-def overheads_s(trial: TrialSummary) -> list[list[float]]:
-    return [
-        [image - infer for image, infer in zip(*session, strict=True)]
-        for session in zip(trial.image_s_values, trial.infer_s_values, strict=True)
-    ]
-
-
-def least_s(trial: TrialSummary) -> float | None:
-    return min((value for session in overheads_s(trial) for value in session), default=None)
-
-
-def figure(trial: TrialSummary, asked: Asked, certainty: Certainty) -> Figure:
-    values = overheads_s(trial)
-    return over_medians(session_medians(values), certainty) if values else Figure(reason="no pass was timed")
-
-
-TABLES = ("matrix", "trials", "latency", "start", "accuracy", "power")
+speed = Sampled(
+    "sessions",
+    lambda recorded, worker: once_per_session(
+        record.fan_rpm for record in recorded.ok if worker is None and record.fan_rpm is not None
+    ),
+    lambda recorded: "no session recorded the fan",
+)
 METRICS = (
     Metric(
-        "overhead_s",
-        "What of a scene's time is not the runtime's, the least of all passes.",
-        TIME_UNITS,
-        read=least_s,
-        source="passes.parquet",
-        label="overhead",
-        statistics=("median",),
-        judged=figure,
-        compared=BySession(overheads_s),
-        missing=lambda trial: "no pass was timed" if trial.infer_s else "",
-        brought_by="--sessions N",
-        shown=tuple(Shown(table) for table in TABLES),
-    ),
-    Metric(
-        "sampled_overhead_s",
-        "The same, judged by the values of the sessions.",
-        TIME_UNITS,
-        read=least_s,
-        source="passes.parquet",
+        "fan_rpm",
+        "Mean speed of the fan, mean over sessions.",
+        {"1/min": 1.0, "1/s": 60.0},
+        source="session.json",
         statistics=("median", "max"),
-        judged=Sampled(overheads_s, "passes", absent="no pass was timed"),
+        read=speed.read,
+        estimates=speed.estimates,
+        label="Fan speed",
+        tables=("matrix", "trials", "latency", "start"),
     ),
 )
 '''
-PROFILE = """
-name = "mine"
+SCRIPT = """
+import json, sys
+from pathlib import Path
+
+import edgebench
+from edgebench.judge.core.document import trial_document, trial_from_document
+from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.profile import load_profile
+from edgebench.report.documents import document, export_csv
+from edgebench.report.schemas import schema
+from tests.synthetic_results import QUARTER, made_experiment, write_record
+
+assert Path(edgebench.__file__).parents[1] == Path.cwd(), edgebench.__file__
+PROFILE = '''
+name = "quiet"
 [[requirements]]
-name = "gap"
-quantity = "overhead_s"
-limit = "1 us"
+quantity = "fan_rpm"
+limit = 25
+unit = "1/s"
 [[requirements]]
-name = "largest gap"
-quantity = "sampled_overhead_s"
+quantity = "fan_rpm"
 statistic = "max"
-limit = "1 us"
-[[requirements]]
-name = "roomy"
-quantity = "sampled_overhead_s"
-limit = "1 h"
+limit = 1100
+'''
+Path("quiet.toml").write_text(PROFILE)
+folders = []
+for name, least in (("first", 1200.0), ("second", 2400.0)):
+    folder = made_experiment(Path.cwd(), name=name, variants=QUARTER[:2], sessions=6)
+    for file in folder.glob("trials/*/sessions/*/session.json"):
+        record = json.loads(file.read_text())
+        write_record(file, record | {"fan_rpm": least + 10 * record["n"]})
+    folders.append(folder)
+results = edgebench.load(folders[0])
+judged = judge_folder(folders[0], [load_profile("quiet.toml")])
+[stored, _] = judged.trials
+read = trial_from_document(json.loads(json.dumps(trial_document(stored))))
+print(json.dumps({
+    "stored": read.estimate("fan_rpm") == stored.estimate("fan_rpm"),
+    "csv": export_csv(judged.trials, judged.verdicts),
+    "json": document(judged),
+    "schemas": {name: schema(name) for name in ("session", "trial", "result")},
+    "columns": edgebench.columns("summaries").to_dict("records"),
+    "estimates": results.estimates().to_json(orient="records"),
+    "summaries": results.summaries()["fan_rpm"].tolist(),
+    "verdicts": results.verdicts("quiet.toml").to_json(orient="records"),
+    "comparison": edgebench.compare(*folders, metric="fan_rpm").table.to_json(orient="records"),
+}, allow_nan=False))
 """
-CACHES = (schema, columns_of)
 
 
-@pytest.fixture(autouse=True)
-def overhead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Metric]:
-    """The metric of a file that was put into the catalogue's folder."""
-    (tmp_path / "overhead.py").write_text(FILE)
-    monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(tmp_path)])
-    for name, metric in metrics.catalogue().items():
-        monkeypatch.setitem(metrics.METRICS, name, metric)
-    for function in CACHES:
-        function.cache_clear()
-    yield metrics.METRICS["overhead_s"]
-    for function in CACHES:
-        function.cache_clear()
+def linked(source: Path, copy: Path, changed: dict[str, str]) -> None:
+    """Links to all files of a folder but the changed ones, which are written, by their paths in it."""
+    copy.mkdir()
+    heads = {path.partition("/")[0] for path in changed}
+    for entry in source.iterdir():
+        if entry.name not in heads and entry.name != "__pycache__":
+            (copy / entry.name).symlink_to(entry)
+    for head in heads:
+        inner = {
+            path.partition("/")[2]: text for path, text in changed.items() if path.startswith(f"{head}/")
+        }
+        if inner:
+            linked(source / head, copy / head, inner)
+        else:
+            (copy / head).write_text(changed[head])
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two results; the scenes of the second take twice as long."""
-    folder = tmp_path_factory.mktemp("results")
-    slow = dict.fromkeys(QUARTER, 0.6)
-    return (
-        made_experiment(folder, name="first", power=True, sessions=6),
-        made_experiment(folder, name="second", power=True, sessions=6, image_s=slow),
-    )
-
-
-def call(*words: object, exit_code: int = 0) -> str:
-    done = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "300"})
-    assert done.exit_code == exit_code, done.output
-    return done.stdout
-
-
-def expected(folder: Path, metric: Metric) -> list[float]:
-    return [metric.value(trial) for trial in judge_folder(folder).summaries]
-
-
-def test_the_terminal_and_the_page_show_it(results, overhead, tmp_path):
-    assert "overhead, s" in call("show", results[0])
-    assert call("show", results[0], "--details").count("overhead, s") >= 3  # matrix, trials and power
-    assert call("report", results[0], "--format", "md").count("overhead, s") >= 4
-    call("report", results[0], "-o", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert page.count("overhead, s") >= 4 and escape(overhead.sentence) in page
-
-
-def test_csv_json_and_frame_hold_it(results, overhead):
-    values = expected(results[0], overhead)
-    rows = list(csv.DictReader(io.StringIO(call("report", results[0], "--format", "csv"))))
-    assert [float(row["overhead_s"]) for row in rows] == values
-    document = json.loads(call("show", results[0], "--json"))
-    assert [trial["overhead_s"] for trial in document["trials"]] == values
-    Draft202012Validator(schema("result")).validate(document)
-    frame = edgebench.load(results[0]).summaries()
-    assert frame["overhead_s"].tolist() == values
-    assert frame["overhead_s"].dtype == "float64"
-
-
-def test_what_is_missing_has_its_reason(tmp_path):
-    folder = made_experiment(tmp_path, not_run=QUARTER)
-    for trial in json.loads(call("show", folder, "--json"))["trials"]:
-        assert trial["overhead_s"] is None
-        assert trial["reasons"]["overhead_s"] == "no session has run"
-    reasons = edgebench.load(folder).reasons()
-    assert set(reasons.loc[reasons["column"] == "overhead_s", "reason"]) == {"no session has run"}
-
-
-def test_schemas_and_documentation_describe_it(overhead):
-    described = {
-        "type": ["number", "null"],
-        "description": overhead.sentence,
-        "x-unit": "s",
-        "x-source": "passes.parquet",
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Everything that EdgeBench with three changed files makes of two results."""
+    folder = tmp_path_factory.mktemp("new-metric")
+    record, writer = "records/stored.py", "run/measuring/session_record.py"
+    texts = {path: (PACKAGE / path).read_text() for path in (record, writer)}
+    [field, call] = ["    failure: Failure | None = None\n", "    return SessionRecord(\n"]
+    assert texts[record].count(field) == texts[writer].count(call) == 1
+    changed = {
+        record: texts[record].replace(
+            field, f"{RECORD.lstrip()}{field}".replace("fan_rpm:", "    fan_rpm:", 1)
+        ),
+        writer: texts[writer].replace(call, f"{call}        {MEASURED}\n"),
+        "judge/core/metrics/fan.py": METRIC,
     }
-    assert schema("trial")["properties"]["overhead_s"] == described
-    assert schema("result")["properties"]["trials"]["items"]["properties"]["overhead_s"] == described
-    page = edgebench.columns("summaries")
-    [row] = page[page["column"] == "overhead_s"].to_dict("records")
-    assert (row["unit"], row["meaning"]) == ("s", overhead.sentence)
+    assert len(changed) == 3
+    linked(PACKAGE, folder / "edgebench", changed)
+    path = os.pathsep.join(map(str, (folder, REPOSITORY)))
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
 
 
-def test_fit_judges_by_it(results, tmp_path):
-    profile = tmp_path / "mine.toml"
-    profile.write_text(PROFILE)
-    document = json.loads(call("fit", results[0], "--profile", profile, "--json", exit_code=3))
-    found = {(verdict["requirement"], verdict["verdict"]) for verdict in document["verdicts"]}
-    assert found == {("gap", "fail"), ("largest gap", "fail"), ("roomy", "pass")}
-    assert all(verdict["low"] for verdict in document["verdicts"])
-    relaxed = {entry["requirement"] for nearest in document["nearest"] for entry in nearest["relax"]}
-    assert relaxed == {"gap"}  # a maximum takes more passes
-    assert "overhead ≤" in call("fit", results[0], "--profile", profile, "--details", exit_code=3)
-    profile.write_text(PROFILE.replace('"max"', '"p99"'))
-    assert "unknown statistic" in CliRunner().invoke(app, ["profiles", "check", str(profile)]).output
-    call("profiles", "new", "new", "--limit", "overhead_s=1 s", "-o", tmp_path / "new.toml")
-    assert 'quantity = "overhead_s"' in (tmp_path / "new.toml").read_text()
+def test_documents_hold_it(found: dict[str, Any]) -> None:
+    heading, row, _ = found["csv"].splitlines()
+    cells = dict(zip(heading.split(","), row.split(","), strict=False))
+    assert float(cells["fan_rpm"]) == pytest.approx(1225.0, rel=1e-4)
+    assert float(cells["fan_rpm_max"]) == 1250.0
+    for trial in found["json"]["trials"]:
+        estimate = trial["estimates"]["fan_rpm"]
+        assert estimate["unit"] == "1/min" and estimate["low"] < estimate["value"] < estimate["high"]
+        assert estimate["session_values"] == [1200.0, 1210.0, 1220.0, 1230.0, 1240.0, 1250.0]
+    assert found["stored"]
 
 
-def test_results_are_compared_by_it(results):
-    text = call("compare", *results, "--metric", "overhead_s")
-    assert "overhead_s [s], lower is better" in text and "slower" in text
-    document = json.loads(call("compare", *results, "--metric", "overhead_s,sampled_overhead_s", "--json"))
-    [result] = document["results"]
-    words = [each["word"] for pair in result["pairs"] for each in pair["comparisons"]]
-    assert words == ["worse"] * 2 * len(QUARTER)
-    assert load(results[0]).experiment.name == "first"
+def test_schemas_and_columns_describe_it(found: dict[str, Any]) -> None:
+    sentence = "Mean speed of the fan, mean over sessions."
+    session = found["schemas"]["session"]["properties"]["fan_rpm"]
+    assert (session["x-unit"], session["x-source"]) == ("1/min", "probes")
+    for trial in (
+        found["schemas"]["trial"],
+        found["schemas"]["result"]["properties"]["trials"]["items"],
+    ):
+        described = trial["properties"]["estimates"]["properties"]["fan_rpm"]
+        assert (described["description"], described["x-unit"]) == (sentence, "1/min")
+    [column] = [column for column in found["columns"] if column["column"] == "fan_rpm"]
+    assert (column["meaning"], column["unit"]) == (sentence, "1/min")
+
+
+def test_frames_hold_it(found: dict[str, Any]) -> None:
+    rows = [row for row in json.loads(found["estimates"]) if row["metric"] == "fan_rpm"]
+    assert [(row["unit"], row["n"], row["sessions"], row["reason"]) for row in rows] == [
+        ("1/min", 6, 6, "")
+    ] * 2
+    assert [row["value"] for row in rows] == pytest.approx(found["summaries"])
+
+
+def test_a_profile_judges_by_it(found: dict[str, Any]) -> None:
+    verdicts = {(row["requirement"], row["verdict"]) for row in json.loads(found["verdicts"])}
+    assert verdicts == {("Fan speed", "pass"), ("Fan speed max", "fail")}
+    [first, *_] = found["json"]["verdicts"]
+    assert (first["limit"], first["unit"]) == (25.0, "1/s")
+    assert first["value"] == pytest.approx(1225.0 / 60, rel=1e-4)
+
+
+def test_results_are_compared_by_it(found: dict[str, Any]) -> None:
+    rows = json.loads(found["comparison"])
+    assert {(row["metric"], row["word"]) for row in rows} == {("fan_rpm", "worse")}
