@@ -21,7 +21,7 @@ from edgebench.run.settings import PANELS, run_settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from edgebench.judge.judged import Judged
+    from edgebench.judge.core.judged import Judged
     from edgebench.judge.profile import Profile
     from edgebench.judge.requirement import Requirement
 
@@ -525,13 +525,8 @@ def require_results_folder(folder: Path) -> Path:
 
 
 def print_json(judged: Judged, axes: Sequence[Requirement] = ()) -> None:
-    """The documented result document on stdout; `axes` as of `answers`."""
-    from edgebench.judge.answers import answers
-    from edgebench.report.forms import document
-    from edgebench.report.missions import brief_missions
+    """Print the document of a result on stdout; `axes` are metrics of one Pareto front."""
+    from edgebench.report.documents import document
     from edgebench.report.words import as_json
 
-    beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
-    played = brief_missions(judged.results, judged.summaries, judged.profiles)
-    printed = document(judged.results, judged.summaries, judged.verdicts, beyond, played)
-    typer.echo(as_json(printed), nl=False)
+    typer.echo(as_json(document(judged, axes)), nl=False)

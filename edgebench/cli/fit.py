@@ -60,8 +60,8 @@ def fit(
 
     from edgebench.cli.outcome import show_judged
     from edgebench.errors import UsageError
-    from edgebench.judge.answers import axes_of
-    from edgebench.judge.judged import judge_folder
+    from edgebench.judge.core.front import axes_of
+    from edgebench.judge.core.judged import judge_folder
 
     profiles = read_profiles(profile) if profile else None
     axes = axes_of(pareto) if pareto else ()
@@ -110,7 +110,7 @@ def mission(
     a time; intervals are over sessions.
     """
     from edgebench.errors import UsageError
-    from edgebench.judge.judged import judge_folder, missions
+    from edgebench.judge.core.judged import judge_folder, missions
     from edgebench.report.missions import mission_document, print_missions
     from edgebench.report.tables import names_by_trial, trial_names
 
@@ -121,10 +121,10 @@ def mission(
             why="the result was run without a profile and none was given",
             fix="add --profile P; `edgebench profiles list` names them",
         )
-    names = names_by_trial(judged.summaries)
+    names = names_by_trial(judged.trials)
     outcomes = list(missions(judged, judged.profiles, trial, days=days, seed=seed, names=names))
     print_either(
         json_,
         lambda: mission_document(outcomes, days, seed),
-        lambda: print_missions(stdout(), outcomes, trial_names(judged.summaries)),
+        lambda: print_missions(stdout(), outcomes, trial_names(judged.trials)),
     )

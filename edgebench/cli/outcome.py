@@ -28,7 +28,7 @@ from edgebench.suggest import choose, short
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from edgebench.judge.judged import Judged
+    from edgebench.judge.core.judged import Judged
     from edgebench.judge.profile import Profile
     from edgebench.judge.requirement import Requirement
     from edgebench.prepare.cache import Cache
@@ -49,36 +49,33 @@ def show_judged(
         details: whether to print every section below decisions and matrix.
         axes: of one Pareto front in place of one a profile; it is printed with or without `details`.
     """
-    from edgebench.judge.answers import answers
-    from edgebench.judge.verdict import exit_code
-    from edgebench.report.page import front
+    from edgebench.judge.core.front import fronts
+    from edgebench.judge.core.verdict import exit_code
+    from edgebench.report.answer import pareto_sentences
+    from edgebench.report.page import first_screen
     from edgebench.report.sharing import workers_table
-    from edgebench.report.terminal import print_blocks, print_front, print_sections
+    from edgebench.report.terminal import lines, print_blocks, print_first_screen, print_sections
 
     if json_:
         print_json(judged, axes)
     else:
-        beyond = answers(judged.summaries, judged.profiles, judged.verdicts, axes)
-        console = stdout()
-        first = front(judged, beyond.decisions)
-        print_front(console, first, details=details)
+        console, screen, trials = stdout(), first_screen(judged), judged.trials
+        print_first_screen(console, screen, details=details)
         if details:
             from edgebench.report.missions import brief_missions
-            from edgebench.report.sections import details as of_terminal
+            from edgebench.report.sections import details as sections_of
 
-            missions = brief_missions(judged.results, judged.summaries, judged.profiles)
-            print_sections(console, of_terminal(judged, beyond, missions, first.matrix))
-        elif (workers := workers_table(judged.summaries)).rows:
+            missions = brief_missions(judged.results, trials, judged.profiles)
+            compared = fronts(trials, judged.profiles, axes)
+            print_sections(console, sections_of(judged, compared, missions, screen.matrix))
+        elif (workers := workers_table(trials)).rows:
             console.print()
             print_blocks(console, [workers])
         if axes and not details:
-            from edgebench.report.answer import pareto_sentences
-            from edgebench.report.terminal import lines
-
-            lines(console, pareto_sentences(beyond.pareto, judged.summaries), indent=2)
+            lines(console, pareto_sentences(fronts(trials, judged.profiles, axes), trials), indent=2)
     say_each("note", judged.notes)
     say_each("warning", judged.results.warnings)
-    return exit_code(judged.verdicts, judged.summaries, strict=strict)
+    return exit_code(judged.verdicts, judged.trials, strict=strict)
 
 
 def conclude(
@@ -91,7 +88,7 @@ def conclude(
     from edgebench.files import write_output
     from edgebench.interruption import GO_ON
     from edgebench.interruption import exit_code as interrupted_code
-    from edgebench.judge.judged import judge_folder
+    from edgebench.judge.core.judged import judge_folder
     from edgebench.report.forms import FORMS
     from edgebench.report.notes import sessions_sentence
     from edgebench.results.layout import RUN_FILE
@@ -106,7 +103,7 @@ def conclude(
         raise KeyboardInterrupt(GO_ON) from None
     messages = stderr() if json_ else stdout()
     record = judged.results.experiment
-    if record.target_ci is None and not record.decide and (sentence := sessions_sentence(judged.summaries)):
+    if record.target_ci is None and not record.decide and (sentence := sessions_sentence(judged.trials)):
         messages.print(f"\n{sentence}", highlight=False)
     messages.print(f"\nReport: {printable(report)}", soft_wrap=True, markup=False)
     if outcome.interrupted:
@@ -152,7 +149,7 @@ def show(
     json_: JsonOption = False,
 ) -> None:
     """Print decision and table of a result, judged by the profiles of its run."""
-    from edgebench.judge.judged import judge_folder
+    from edgebench.judge.core.judged import judge_folder
 
     judged = judge_folder(results_folder(results, output_dir))
     raise typer.Exit(show_judged(judged, strict=strict, json_=json_, details=details))

@@ -35,7 +35,7 @@ from edgebench.report.forms import (
 )
 
 if TYPE_CHECKING:
-    from edgebench.judge.judged import Judged
+    from edgebench.judge.core.judged import Judged
 
 
 def _complete_form(incomplete: str) -> list[str]:
@@ -81,8 +81,7 @@ def report(
     output_dir: LongOutputDirOption = None,
 ) -> None:
     """Write the report of a result, or of published figures."""
-    from edgebench.judge.judged import judge_folder
-    from edgebench.judge.metric import was_measured
+    from edgebench.judge.core.judged import judge_folder
     from edgebench.judge.published import judge_published
     from edgebench.report.forms import require_output
     from edgebench.report.plots.pictures import require_figures_folder
@@ -108,7 +107,7 @@ def report(
     named = [Path(entry).name if Path(entry).is_absolute() else entry for entry in profile or ()]
     judged = replace(judged, options=judged_by(named, board, declared_power, declared))
     say_each("note", judged.notes)
-    if not any(was_measured(summary) for summary in judged.summaries):
+    if not any(trial.was_measured for trial in judged.trials):
         say(
             "note: no session of this result has finished, so that its report has no figures; "
             "edgebench run ... --resume measures what is planned"
@@ -118,9 +117,8 @@ def report(
 
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
     """The report where it was asked for, of a file its path on stdout; and its figures."""
-    from edgebench.judge.answers import answers
     from edgebench.report.forms import FORMS, export
-    from edgebench.report.page import front
+    from edgebench.report.page import first_screen
     from edgebench.report.pdf import runs_as_root
     from edgebench.report.plots.pictures import FIGURE_FORMS, write_figures
     from edgebench.report.words import counted
@@ -128,8 +126,7 @@ def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -
     if file == STANDARD_OUTPUT:
         streams.write_bytes(form_of(file, form).write(judged))
     else:
-        decisions = answers(judged.summaries, judged.profiles, judged.verdicts).decisions
-        for answer in front(judged, decisions).answers:
+        for answer in first_screen(judged).answers:
             say(f"{answer.title}: {answer.text()}")
         echo_path(export(judged, file, form))
         if form_of(file, form) is FORMS["pdf"] and runs_as_root():

@@ -13,7 +13,7 @@ from edgebench.judge.core.trial import Trial
 from edgebench.judge.core.verdict import Limit, Verdict
 from edgebench.judge.requirement import Requirement
 from edgebench.report import notes, words
-from edgebench.report.blocks import Standing
+from edgebench.report.matrix import Cells
 from edgebench.report.notes import Trials
 from edgebench.report.tables import trial_names
 
@@ -52,7 +52,7 @@ def answer_of(
     decision: Decision,
     trials: Sequence[Trial],
     verdicts: Sequence[Verdict],
-    standings: Mapping[tuple[str, str], Standing],
+    cells: Cells,
     title: str = "",
 ) -> Answer:
     """Decision in words, the best trials first.
@@ -61,13 +61,13 @@ def answer_of(
         decision: decision of one profile.
         trials: all trials that were judged.
         verdicts: verdicts on them, by that profile and by others.
-        standings: standings by trial and profile.
+        cells: cells of the matrix by trial and profile.
         title: title of the profile. Default: its name.
     """
     names = trial_names(trials)
     ordered = sorted(trials, key=_latency_s)
-    shown = {trial.key: trial for trial in ordered if (trial.key, decision.profile) in standings}
-    by_word = words.grouped((standings[key, decision.profile].word, key) for key in shown)
+    shown = {trial.key: trial for trial in ordered if (trial.key, decision.profile) in cells}
+    by_word = words.grouped((cells[key, decision.profile].word, key) for key in shown)
     word = next((word for word in words.STANDINGS if word in by_word), "unknown")
     best = by_word.get("pass") or by_word.get("so far") or []
     after = "in everything measured so far" if word == "so far" else ""
@@ -87,7 +87,7 @@ def answer_of(
         before = "Nothing is known about the requirements of"
     else:
         before = "No variant is shown to satisfy"
-    deciding = {key: standings[key, decision.profile].decided_by for key in shown}
+    deciding = {key: cells[key, decision.profile].decided_by for key in shown}
     for lead, keys in (
         ("Undecided:", by_word.get("inconclusive")),
         ("Not satisfied by", by_word.get("fail") if word != "fail" else None),

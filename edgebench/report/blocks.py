@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from edgebench.report import words
@@ -131,147 +130,14 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """One requirement of a profile for one trial.
+class Section:
+    """Part of a report that is closed until it is opened; `gist` sums it up in one line."""
 
-    Attributes:
-        word: the verdict.
-        name: of the requirement, as the profile's author wrote it.
-        limit: the requirement as a formula.
-        value: that was judged, with its interval; empty where nothing was measured.
-        margin: what is left to the limit; empty if unknown.
-        excess: by how much a limit is missed, or the interval that contains it; empty for the other verdicts.
-        reason: why, and what would settle an open verdict.
-    """
-
-    word: str
-    name: str
-    limit: str
-    value: str
-    margin: str
-    excess: str
-    reason: str
-
-    @property
-    def text(self) -> str:
-        """`latency per image ≤ 4.42 s: 0.883 ±0.025 s, 3.54 s to spare`; of a miss what it is over by."""
-        margin = f", margin {self.margin}" if self.margin else ""
-        if self.word == "fail" and self.margin:
-            margin = f", {self.excess}"
-        elif self.word == "pass" and self.margin.startswith("+"):
-            margin = f", {self.margin[1:]} to spare"
-        return f"{self.limit}: {self.value or 'not measured'}{margin}"
-
-    @property
-    def short(self) -> str:
-        """`✓ +3.54 s`; without a margin the bound, or the word."""
-        return f"{words.SYMBOLS[self.word]} {self.margin or self.excess or words.screen_word(self.word)}"
+    anchor: str
+    title: str
+    gist: str
+    blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One trial against one profile.
-
-    Attributes:
-        word: as in `words.STANDINGS`; `so far` where all that was measured passes and the rest is unknown.
-        decided_by: the requirement that decides; None where no single one does.
-        judgements: of all requirements, in the profile's order.
-    """
-
-    word: str
-    decided_by: Judgement | None
-    judgements: tuple[Judgement, ...]
-
-    @property
-    def short(self) -> str:
-        """`✕ latency`, `○ so far`: the symbol, and what decides."""
-        text = self.decided_by.name if self.decided_by else words.screen_word(self.word)
-        return f"{words.STANDINGS[self.word]} {text}"
-
-
-@dataclass(frozen=True)
-class Row:
-    """A trial: a text for each column of figures, and a standing for each profile, None where not judged."""
-
-    name: str
-    figures: tuple[str, ...]
-    standings: tuple[Standing | None, ...]
-
-
-LONGEST_WORD = 14
-"""Characters of a heading that are never broken."""
-
-_SCREEN, _WIDE_SCREEN = 150, 200  # characters side by side
-_GAP = 2  # between two columns, in characters
-_ROOMY_COLUMNS = 8
-_ROOMY_NAME = 16  # characters
-
-
-def _longest_word(texts: Iterable[str]) -> int:
-    return min(LONGEST_WORD, max((len(word) for text in texts for word in text.split()), default=0))
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Trials with their figures and their standing by each profile, the best first.
-
-    Attributes:
-        columns: of figures.
-        profiles: the title of each profile, and its requirements as the explanation.
-        rows: as many as are seen at once, of every target its best ones.
-        folded: the others.
-    """
-
-    columns: tuple[Column, ...]
-    profiles: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    folded: tuple[Row, ...] = ()
-
-    @property
-    def roomy(self) -> bool:
-        """True if names and figures need no second line on a wide screen."""
-        few = len(self.columns) + len(self.profiles) <= _ROOMY_COLUMNS
-        return few and all(len(row.name) <= _ROOMY_NAME for row in (*self.rows, *self.folded))
-
-    @property
-    def width(self) -> Literal["", "packed", "stacked"]:
-        """Room for headings and verdicts: enough (empty), on wide screens (`packed`), on none (`stacked`)."""
-        rows = (*self.rows, *self.folded)
-        longest = [_longest_word([column.heading]) for column in self.columns]
-        for at, profile in enumerate(self.profiles):
-            standings = {words.screen_word(each.word) for row in rows if (each := row.standings[at])}
-            longest.append(max(_longest_word([profile.heading]), *(len(word) + 2 for word in standings), 0))
-        least = sum(each + _GAP for each in (_longest_word([row.name for row in rows]), *longest))
-        return "" if least <= _SCREEN else "packed" if least <= _WIDE_SCREEN else "stacked"
-
-    @cached_property
-    def unknown(self) -> tuple[tuple[Judgement, ...], ...]:
-        """Requirements, by profile, that are unknown for all of several trials for the same reason."""
-        by_profile = []
-        for at in range(len(self.profiles)):
-            trials = [each.judgements for row in (*self.rows, *self.folded) if (each := row.standings[at])]
-            shared = [each for each in trials[0] if each.word == "unknown"] if len(trials) > 1 else []
-            by_profile.append(tuple(each for each in shared if all(each in trial for trial in trials)))
-        return tuple(by_profile)
-
-    @property
-    def unknown_texts(self) -> list[str]:
-        """`peak power ≤ 5 W unknown: no meter`, with the profiles where not all have it."""
-        profiles = words.grouped(
-            (f"{each.limit} unknown: {each.reason}", profile.heading)
-            for profile, of_profile in zip(self.profiles, self.unknown, strict=True)
-            for each in of_profile
-        )
-        return [
-            text if len(of) == len(self.profiles) else f"{words.together(of)}: {text}"
-            for text, of in profiles.items()
-        ]
-
-    @property
-    def rest(self) -> str:
-        """`92 more trials`."""
-        return f"{words.counted(len(self.folded), 'more trial')}"
-
-
-Block = Heading | Text | Notes | Plot | Fold | Command | Table | Matrix
+Block = Heading | Text | Notes | Plot | Fold | Command | Table
 """Text in them comes from anywhere: the renderer escapes it."""

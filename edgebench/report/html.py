@@ -17,17 +17,16 @@ from xml.etree import ElementTree
 import jinja2
 from markupsafe import Markup, escape
 
-from edgebench.judge.answers import answers
-from edgebench.judge.judged import Judged
+from edgebench.judge.core.front import fronts
+from edgebench.judge.core.judged import Judged
 from edgebench.report import words
-from edgebench.report.blocks import LONGEST_WORD
+from edgebench.report.matrix import LONGEST_WORD
 from edgebench.report.missions import brief_missions
-from edgebench.report.page import front
+from edgebench.report.page import first_screen
 from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import Picture
 from edgebench.report.plots.pictures import pictures
 from edgebench.report.sections import sections
-from edgebench.report.words import sort_value
 
 # A drawn figure as SVG within a page: text that stays text, colours of the page, no id twice, tooltips.
 
@@ -180,20 +179,18 @@ def render(judged: Judged) -> str:
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash_source(style)}; script-src {_hash_source(script)}"
     )
-    summaries, verdicts, profiles = judged.summaries, judged.verdicts, judged.profiles
-    missions = brief_missions(judged.results, summaries, profiles)
-    beyond = answers(summaries, profiles, verdicts)
+    trials, verdicts, profiles = judged.trials, judged.verdicts, judged.profiles
+    missions = brief_missions(judged.results, trials, profiles)
     template = templates.get_template("report.html.j2")
     with drawing.uncollected():
+        drawn = pictures(judged.results, trials, verdicts, profiles, missions)
         figures = {
             place: _shown(picture, f"figure-{number}")
-            for number, (place, picture) in enumerate(
-                pictures(judged.results, summaries, verdicts, profiles, missions).items(), 1
-            )
+            for number, (place, picture) in enumerate(drawn.items(), 1)
         }
         document = template.render(
-            page=front(judged, beyond.decisions),
-            sections=sections(judged, beyond, missions),
+            page=first_screen(judged),
+            sections=sections(judged, fronts(trials, profiles), missions),
             figures=figures,
             policy=policy,
             style=style,
@@ -224,7 +221,6 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
     )
     environment.globals["screen_word"] = words.screen_word
-    environment.filters["sort_value"] = sort_value
     environment.filters["isolated"] = _isolated
     environment.filters["breakable"] = _breakable
     environment.filters["kind"] = lambda block: type(block).__name__

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edgebench.judge.answers import answers
-from edgebench.judge.judged import Judged
+from edgebench.judge.core.front import fronts
+from edgebench.judge.core.judged import Judged
 from edgebench.report import words
-from edgebench.report.blocks import (
-    Block,
-    Command,
-    Fold,
-    Heading,
-    Matrix,
-    Notes,
-    Plot,
-    Row,
-    Standing,
-    Table,
-    Text,
-)
+from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Table, Text
+from edgebench.report.matrix import Matrix, ProfileCell, Row
 from edgebench.report.missions import brief_missions
-from edgebench.report.page import front
+from edgebench.report.page import first_screen
 from edgebench.report.sections import margins, sections
 
 _SPECIAL = str.maketrans(
@@ -31,16 +20,15 @@ _SPECIAL = str.maketrans(
 
 def export_markdown(judged: Judged) -> str:
     """Everything but the plots, as GitHub's Markdown."""
-    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
-    document = front(judged, beyond.decisions)
-    parts = [f"# {escape(document.title)}", *map(escape, [document.subtitle, *document.machines])]
-    parts += [escape(answer.text(answer.title)) for answer in document.answers]
-    for each in document.lines:
-        parts.append(f"**{escape(each.label)}:** {escape(each.text)}")
-        parts += [_block(Command(each.command))] if each.command else []
-    parts.append(_matrix(document.matrix))
-    missions = brief_missions(judged.results, judged.summaries, judged.profiles)
-    for section in sections(judged, beyond, missions):
+    screen = first_screen(judged)
+    parts = [f"# {escape(screen.title)}", *map(escape, [screen.subtitle, *screen.machines])]
+    parts += [escape(answer.text(answer.title)) for answer in screen.answers]
+    for fact in screen.facts:
+        parts.append(f"**{escape(fact.label)}:** {escape(fact.text)}")
+        parts += [_block(Command(fact.command))] if fact.command else []
+    parts.append(_matrix(screen.matrix))
+    missions = brief_missions(judged.results, judged.trials, judged.profiles)
+    for section in sections(judged, fronts(judged.trials, judged.profiles), missions):
         if any(not isinstance(block, Plot) for block in section.blocks):
             parts += [f"## {escape(section.title)}", escape(section.gist), blocks_text(section.blocks)]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -89,17 +77,20 @@ def _matrix(matrix: Matrix) -> str:
 
 
 def _matrix_rows(matrix: Matrix, rows: Sequence[Row]) -> str:
-    profiles = [f"{each.heading}: {each.about}" for each in matrix.profiles]
+    profiles = [f"{column.heading}: {column.about}" for column in matrix.profiles]
     head = _line(["Trial", *(column.heading for column in matrix.columns), *profiles])
     rule = "|---|" + "---:|" * len(matrix.columns) + "---|" * len(profiles)
-    lines = [_line([row.name, *row.figures, *map(_standing, row.standings)]) for row in rows]
+    lines = [
+        _line([row.name, *(cell.text for cell in row.estimates), *map(_profile, row.profiles)])
+        for row in rows
+    ]
     return "\n".join([head, rule, *lines])
 
 
-def _standing(standing: Standing | None) -> str:
-    if standing is None:
+def _profile(cell: ProfileCell | None) -> str:
+    if cell is None:
         return words.MISSING
-    return f"{standing.short} {standing.decided_by.excess}" if standing.decided_by else standing.short
+    return f"{cell.short} {cell.decided_by.excess}" if cell.decided_by else cell.short
 
 
 def _line(texts: Sequence[str]) -> str:

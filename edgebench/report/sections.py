@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from edgebench.judge.answers import Answers
-from edgebench.judge.judged import Judged
-from edgebench.judge.trial_summary import Accuracy, TrialSummary
+from edgebench.judge.core.front import Front
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.trial import Confusion, Trial
 from edgebench.report import notes, tables, words
 from edgebench.report.answer import paragraphs
 from edgebench.report.blocks import (
@@ -16,18 +16,20 @@ from edgebench.report.blocks import (
     Command,
     Fold,
     Heading,
-    Matrix,
     Note,
     Notes,
     Plot,
+    Section,
     Table,
     Text,
     of_figures,
 )
 from edgebench.report.environment import command_line, environment, golden, telemetry
+from edgebench.report.matrix import Matrix
 from edgebench.report.missions import FIGURES, BriefMissions, mission_table
+from edgebench.report.next_steps import report_command
 from edgebench.report.notes import Trials
-from edgebench.report.page import NOTED, Section, doubts, incomplete_text, is_published, result_argument
+from edgebench.report.page import NOTED, doubts, incomplete_text, is_published
 from edgebench.report.sharing import sharing_section
 from edgebench.report.tables import meter_text, rail_text, scopes_note
 from edgebench.results.redaction import exported
@@ -36,55 +38,56 @@ from edgebench.stats.shape import unseen_mode_share
 
 _GIST = ("duty_cycle", "backlog")  # of a mission
 _MATRIX = 40  # classes of a confusion matrix at most; of more the worst ones and the commonest confusions
+_WORST = 10
 
 
-def sections(judged: Judged, answers: Answers, missions: Sequence[BriefMissions]) -> list[Section]:
+def sections(judged: Judged, fronts: Sequence[Front], missions: Sequence[BriefMissions]) -> list[Section]:
     """Sections that are not empty, in order."""
-    summaries = judged.summaries
-    trials = Trials.of(summaries, tables.trial_names(summaries))
-    made = [
-        _changes(judged, answers, trials),
-        _missions(missions, summaries),
-        _latency(summaries, trials),
-        sharing_section(summaries, trials),
-        _power(summaries, trials),
-        _accuracy(judged, trials),
-        _warnings(judged, trials),
-        _environment(judged, trials),
+    trials = judged.trials
+    named = Trials.of(trials, tables.trial_names(trials))
+    every = [
+        _changes(judged, fronts, named),
+        _missions(missions, trials),
+        _latency(trials, named),
+        sharing_section(trials, named),
+        _power(trials, named),
+        _accuracy(judged, named),
+        _warnings(judged, named),
+        _environment(judged, named),
     ]
-    return [section for section in made if section.blocks]
+    return [section for section in every if section.blocks]
 
 
 def details(
-    judged: Judged, answers: Answers, missions: Sequence[BriefMissions], matrix: Matrix
+    judged: Judged, fronts: Sequence[Front], missions: Sequence[BriefMissions], matrix: Matrix
 ) -> list[Section]:
     """Sections for the terminal: what would pass, margins, one row per trial, power, missions, warnings."""
-    summaries = judged.summaries
-    trials = Trials.of(summaries, tables.trial_names(summaries))
-    changes = _changes(judged, answers, trials)
-    mission, power = _missions(missions, summaries), _power(summaries, trials, brief=True)
-    made = [
-        replace(changes, title=changes.title if is_published(summaries) else "", gist=""),
+    trials = judged.trials
+    named = Trials.of(trials, tables.trial_names(trials))
+    changes = _changes(judged, fronts, named)
+    mission, power = _missions(missions, trials), _power(trials, named, brief=True)
+    every = [
+        replace(changes, title=changes.title if is_published(trials) else "", gist=""),
         margins(matrix, brief=True),
-        _trials(judged, trials),
-        sharing_section(summaries, trials),
+        _trials(judged, named),
+        sharing_section(trials, named),
         *([power] if any(isinstance(block, Table) for block in power.blocks) else []),
         replace(mission, blocks=[Text(block.text) for block in mission.blocks if isinstance(block, Text)]),
-        _warnings(judged, trials),
+        _warnings(judged, named),
     ]
-    command = command_line(["edgebench", "report", result_argument(judged), "-o", "report.html"])
-    rest = "stages, missions, confusion matrices, telemetry, environment"
-    made += [] if is_published(summaries) else [Section("rest", "In the report", rest, [Command(command)])]
-    return [section for section in made if section.blocks or section.gist]
+    if not is_published(trials):
+        rest = "stages, missions, confusion matrices, telemetry, environment"
+        every.append(Section("rest", "In the report", rest, [Command(report_command(judged))]))
+    return [section for section in every if section.blocks or section.gist]
 
 
-def _trials(judged: Judged, trials: Trials) -> Section:
+def _trials(judged: Judged, named: Trials) -> Section:
     """One row per trial with what the matrix above it lacks."""
-    summaries = judged.summaries
-    commonest = [_commonest(summary.accuracy) for summary in summaries]
-    table = tables.metric_table("trials", summaries, "", ("Commonest confusion", commonest))
+    trials = judged.trials
+    commonest = [_commonest(_confusion(trial)) for trial in trials]
+    table = tables.metric_table("trials", trials, "", ("Commonest confusion", commonest))
     blocks: list[Block] = [table] if len(table.columns) > 1 else []
-    of_pages = [*_latency(summaries, trials).blocks, *_accuracy(judged, trials).blocks]
+    of_pages = [*_latency(trials, named).blocks, *_accuracy(judged, named).blocks]
     noted = [note for block in of_pages if isinstance(block, Notes) for note in block.notes if note.who]
     return Section("trials", "Trials", "", [*blocks, Notes(noted)] if blocks or noted else [])
 
@@ -94,51 +97,58 @@ def margins(matrix: Matrix, *, brief: bool = False) -> Section:
 
     `brief` leaves out what is unknown for all trials, which the sentences above it say.
     """
-    rows = (*matrix.rows, *matrix.folded)
-    names = {row.name: row.name for row in rows}
-    cells: dict[tuple[str, str, int], dict[str, str]] = {}
+    margins_by_column: dict[tuple[str, str, int], dict[str, str]] = {}
     reasons: dict[tuple[str, str, str], dict[str, None]] = {}
-    for row in rows:
-        for at, standing in enumerate(row.standings):
-            for each in standing.judgements if standing else ():
-                if each in matrix.unknown[at]:
+    for row in matrix.all_rows:
+        for place, cell in enumerate(row.profiles):
+            for text in cell.verdicts if cell else ():
+                if matrix.is_shared(place, text):
                     continue
-                cells.setdefault((each.name, each.limit, at), {})[row.name] = each.short
-                if each.word != "pass" and each.reason:
-                    reasons.setdefault((row.name, each.word, each.reason), {})[each.name] = None
-    requirements = list(dict.fromkeys(name for name, _, _ in cells))
+                margins_by_column.setdefault((text.name, text.limit, place), {})[row.name] = text.short
+                if text.word != "pass" and text.reason:
+                    reasons.setdefault((row.name, text.word, text.reason), {})[text.name] = None
+    requirements = list(dict.fromkeys(name for name, _, _ in margins_by_column))
     columns = words.grouped(
-        ((limit, tuple(cells[name, limit, at].items())), matrix.profiles[at].heading)
-        for name, limit, at in sorted(cells, key=lambda column: requirements.index(column[0]))
+        (
+            (limit, tuple(margins_by_column[name, limit, place].items())),
+            matrix.profiles[place].heading,
+        )
+        for name, limit, place in sorted(margins_by_column, key=lambda column: requirements.index(column[0]))
     )
     headings = [
-        limit if len(of) == len(matrix.profiles) else f"{words.together(of)}: {limit}"
-        for (limit, _), of in columns.items()
+        limit if len(profiles) == len(matrix.profiles) else f"{words.together(profiles)}: {limit}"
+        for (limit, _), profiles in columns.items()
     ]
+    names = [row.name for row in matrix.all_rows]
     table = Table(
         "margins",
         (Column("Trial"), *(Column(heading, verdict=True) for heading in headings)),
         tuple((name, *(dict(column).get(name, "") for _, column in columns)) for name in names),
     )
-    about = notes.shared(
-        [
-            (name, f"{words.listed(list(of))} {word}: {reason}")
-            for (name, word, reason), of in reasons.items()
-        ],
-        Trials(names, dict.fromkeys(names, "")),
-        ranges=True,
-    )
+    statements = [
+        (name, f"{words.listed(list(limited))} {word}: {reason}")
+        for (name, word, reason), limited in reasons.items()
+    ]
+    named = Trials(dict(zip(names, names, strict=True)), dict.fromkeys(names, ""))
     unknown = Notes.of([] if brief else [f"all trials: {text}" for text in matrix.unknown_texts])
-    blocks: list[Block] = [*([table] if columns else []), unknown, Notes(about)]
+    about = Notes(notes.shared(statements, named, ranges=True))
+    blocks: list[Block] = [*([table] if columns else []), unknown, about]
     return Section("margins", "Margins and reasons", "", blocks if matrix.profiles else [])
 
 
-def _commonest(accuracy: Accuracy | None) -> str:
+def _confusion(trial: Trial) -> Confusion | None:
+    """Counts of the labelled images; None without them."""
+    return next(
+        (counts for counts in trial.confusions if counts.images == "images" and counts.worker is None), None
+    )
+
+
+def _commonest(confusion: Confusion | None) -> str:
     """Commonest confusion of a trial as `sea as ice (3)`."""
-    if accuracy is None or not accuracy.confusions:
+    if confusion is None or not confusion.commonest:
         return words.MISSING
-    *pair, n = accuracy.confusions[0]
-    label, predicted = (words.plain(accuracy.class_names[number], 40) for number in pair)
+    *pair, n = confusion.commonest[0]
+    label, predicted = (words.plain(confusion.classes[number], 40) for number in pair)
     return f"{label} as {predicted} ({n})"
 
 
@@ -150,29 +160,31 @@ def _under(heading: str, *blocks: Block) -> list[Block]:
     return [Heading(heading), *blocks]
 
 
-def _changes(judged: Judged, answers: Answers, trials: Trials) -> Section:
-    """Sentences on what changes a verdict; for published figures the source of each verdict."""
+def _changes(judged: Judged, fronts: Sequence[Front], named: Trials) -> Section:
+    """Sentences on limits and steps that change a verdict; for published figures the sources of verdicts."""
     blocks: list[Block] = []
-    if is_published(judged.summaries):
-        published = {(each.key, figure.quantity) for each in judged.summaries for figure in each.published}
+    if is_published(judged.trials):
         reasons = dict.fromkeys(
-            (verdict.trial, f"{words.judged_quantity(verdict.quantity)} {verdict.verdict}: {verdict.reason}")
+            (
+                verdict.trial,
+                f"{words.judged_quantity(verdict.requirement.quantity)} {verdict.word}: {verdict.reason}",
+            )
             for verdict in judged.verdicts
-            if verdict.verdict != "unknown" or (verdict.trial, verdict.quantity) in published
+            if verdict.word != "unknown" or verdict.estimate.basis == "published"
         )
-        blocks = [Notes(notes.shared(reasons, trials))] if reasons else []
+        blocks = [Notes(notes.shared(reasons, named))] if reasons else []
         return Section("changes", "Sources of the verdicts", "what was published, and where", blocks)
-    every = paragraphs(answers, judged.summaries)
-    for heading, sentences in every:
+    headed = paragraphs(judged.decisions, fronts, judged.trials, judged.verdicts)
+    for heading, sentences in headed:
         blocks += [Heading(heading), Notes.of(sentences)]
-    gist = ", ".join(heading.replace("What ", "what ") for heading, _ in every)
+    gist = ", ".join(heading.replace("What ", "what ") for heading, _ in headed)
     return Section("changes", "What would change the verdicts", gist, blocks)
 
 
-def _missions(missions: Sequence[BriefMissions], summaries: Sequence[TrialSummary]) -> Section:
+def _missions(missions: Sequence[BriefMissions], trials: Sequence[Trial]) -> Section:
     blocks: list[Block] = []
     for brief in missions:
-        table = mission_table(brief, summaries)
+        table = mission_table(brief, trials)
         shown: list[Block] = [Plot("mission", brief.profile), table] if table else []
         blocks += [Heading(brief.title), *shown] if table or brief.reason else []
         blocks += [Text(f"Not simulated: {brief.reason}.")] if brief.reason else []
@@ -180,174 +192,166 @@ def _missions(missions: Sequence[BriefMissions], summaries: Sequence[TrialSummar
     ranges = []
     for figure in FIGURES:
         if figure.name in _GIST:
-            values = [mission.figures[figure.name].in_unit(figure.scale).value for mission in played]
-            known = [(value, words.number(value)) for value in values if isinstance(value, float | int)]
+            values = [mission.estimates[figure.name].value for mission in played]
+            known = [value / figure.scale for value in values if value is not None]
             ranges += [f"{figure.heading} {_span(known)} {figure.unit}"] if known else []
     if growing := {mission.trial for mission in played if mission.grows}:
-        trials = len({mission.trial for mission in played})
-        ranges.append(f"{len(growing)} of {words.counted(trials, 'trial')} overloaded")
+        count = len({mission.trial for mission in played})
+        ranges.append(f"{len(growing)} of {words.counted(count, 'trial')} overloaded")
     return Section("missions", "Mission", ", ".join(ranges) or "not simulated", blocks)
 
 
-def _span(values: Sequence[tuple[float, str]]) -> str:
-    """`0.883 to 17.8` of (value, text) pairs."""
-    (_, low), (_, high) = min(values), max(values)
+def _span(values: Sequence[float]) -> str:
+    """`0.883 to 17.8`."""
+    low, high = words.number(min(values)), words.number(max(values))
     return low if low == high else f"{low} to {high}"
 
 
-def _latency(summaries: Sequence[TrialSummary], trials: Trials) -> Section:
+def _latency(trials: Sequence[Trial], named: Trials) -> Section:
+    timed = words.timed(trials)
     statements = [
-        (summary.key, text)
-        for summary in summaries
+        (trial.key, text)
+        for trial in trials
         for text in (
-            f"timed with {summary.timed}" if summary in words.timed(summaries) else "",
-            f"up to {summary.concurrency} requests overlap" if summary.concurrency > 1 else "",
+            f"timed with {trial.scene.text}" if trial in timed else "",
+            f"up to {trial.concurrency} requests overlap" if trial.concurrency > 1 else "",
         )
     ]
     blocks: list[Block] = [
-        Notes(notes.shared(statements, trials)),
-        tables.latency(summaries),
+        Notes(notes.shared(statements, named)),
+        tables.latency(trials),
         *(Plot("targets"), Plot("latency"), Plot("sessions"), Plot("stages"), Plot("sustained")),
-        *_under("Start and memory", tables.start(summaries)),
+        *_under("Start and memory", tables.start(trials)),
     ]
-    measured = [summary.latency for summary in summaries if summary.latency]
-    if not measured:
-        return Section("latency", "Latency", "not measured", blocks)
-    seconds = _span([(each.median, words.number(each.median)) for each in measured])
-    return Section("latency", "Latency", f"{seconds} s; sessions, stages, start and memory", blocks)
+    latencies_s = [
+        trial.latency.value for trial in trials if trial.latency and trial.latency.value is not None
+    ]
+    gist = f"{_span(latencies_s)} s; sessions, stages, start and memory" if latencies_s else "not measured"
+    return Section("latency", "Latency", gist, blocks)
 
 
-def _power(summaries: Sequence[TrialSummary], trials: Trials, *, brief: bool = False) -> Section:
-    mixed = scopes_note(rail for summary in summaries for rail in summary.power or ())
-    statements = [
-        (summary.key, text)
-        for summary in summaries
-        for text in (
-            f"no power: {summary.power_reason}" if summary.power is None else "",
-            *(f"{meter_text(rail)}: {rail.reason}" for rail in summary.power or () if rail.reason),
-        )
-    ]
-    rails = tables.power_tables(summaries, brief=brief)
+def _power(trials: Sequence[Trial], named: Trials, *, brief: bool = False) -> Section:
+    statements = []
+    for trial in trials:
+        reason = trial.estimate("power_mean_w").reason
+        statements += [] if trial.rails else [(trial.key, f"no power: {reason}" if reason else "")]
+        statements += [
+            (trial.key, f"{meter_text(rail)}: {rail.reason}") for rail in trial.rails if rail.reason
+        ]
+    rails = tables.power_tables(trials, brief=brief)
     headed: list[Block] = [block for table in rails for block in (Heading(table.title), table)]
-    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, trials, ranges=brief)]
+    mixed = scopes_note(rail for trial in trials for rail in trial.rails)
+    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, named, ranges=brief)]
     plots = [Plot("power-over-time"), Plot("energy")] if rails else []
-    reading = [] if brief else reading_notes(summaries)
+    reading = [] if brief else reading_notes(trials)
     blocks = [*map(Text, reading), *headed, Notes(about), *plots]
-    means = [
-        rail.mean_w for summary in summaries if (rail := summary.primary_rail) and rail.mean_w is not None
-    ]
-    gist = f"mean {_span([(value, words.number(value)) for value in means])} W, " if means else ""
-    meters = dict.fromkeys(rail_text(rail) for summary in summaries for rail in summary.power or ())
+    means_w = [trial.estimate("power_mean_w").value for trial in trials if trial.rails]
+    known_w = [mean_w for mean_w in means_w if mean_w is not None]
+    gist = f"mean {_span(known_w)} W, " if known_w else ""
+    meters = dict.fromkeys(rail_text(rail) for trial in trials for rail in trial.rails)
     return Section("power", "Power", gist + (words.listed(list(meters)) or "not measured"), blocks)
 
 
-def _accuracy(judged: Judged, trials: Trials) -> Section:
-    summaries, record = judged.summaries, judged.results.experiment
-    own = [
+def _accuracy(judged: Judged, named: Trials) -> Section:
+    trials, record = judged.trials, judged.results.experiment
+    statements = [
         (trial.key, text)
         for trial in record.trials
-        if trial.images is not None and trial.key in trials.names
+        if trial.images is not None and trial.key in named.names
         for text in (
             f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size",
             words.reading(trial.images),
         )
     ]
-    statements = [
-        (summary.key, text)
-        for summary in summaries
-        for text in (
-            "" if summary.accuracy or not summary.latency else f"no accuracy: {summary.accuracy_reason}",
-        )
+    shares = {trial.key: trial.estimate("accuracy") for trial in trials}
+    statements += [
+        (trial.key, f"no accuracy: {shares[trial.key].reason}")
+        for trial in trials
+        if trial.was_measured and shares[trial.key].value is None and shares[trial.key].reason
     ]
-    has_overlap = any(summary.accuracy is not None and summary.accuracy.overlapping for summary in summaries)
-    images = record.images and f"{words.plain(record.images.name, 80)} ({record.images.n} images)"
-    general = (
-        f"Measured on {images}, with the artifact and the runtime that were timed."
-        if record.images is not None
-        else "",
-        words.reading(record.images) if record.images is not None else "",
-        words.OVERLAP_NOTE if has_overlap else "",
-    )
-    about = [*map(Note, filter(None, general)), *notes.shared([*own, *statements], trials)]
-    matrices = _confusion(summaries, trials.names)
+    right = {key: round(share.value * share.n) for key, share in shares.items() if share.value is not None}
+    general = []
+    if record.images is not None:
+        images = f"{words.plain(record.images.name, 80)} ({record.images.n} images)"
+        measured = f"Measured on {images}, with the artifact and the runtime that were timed."
+        is_measured = right or any(trial.estimate("auc").value is not None for trial in trials)
+        general += [measured if is_measured else f"Images: {images}.", words.reading(record.images)]
+    if any("overlapping" in note for share in shares.values() for note in share.notes):
+        general.append(words.OVERLAP_NOTE)
+    matrices = [table for trial in trials for table in _confusion_tables(trial, named.names[trial.key])]
+    table = tables.metric_table("accuracy", trials)
     blocks: list[Block] = [
-        Notes(about),
-        *([table] if len((table := tables.metric_table("accuracy", summaries)).columns) > 1 else []),
+        Notes([*map(Note, filter(None, general)), *notes.shared(statements, named)]),
+        *([table] if len(table.columns) > 1 else []),
         *([Fold("Confusion matrices: label against prediction", matrices)] if matrices else []),
         Plot("scene"),
-        *_under("Outputs compared with golden patches", golden(judged.results, trials.names)),
+        *_under("Outputs compared with golden patches", golden(judged.results, named.names)),
     ]
-    right = [(each.accuracy.k, str(each.accuracy.k)) for each in summaries if each.accuracy]
-    n = max((each.accuracy.n for each in summaries if each.accuracy), default=0)
-    gist = f"{_span(right)} of {n} images right" if right else "not measured"
-    return Section("accuracy", "Accuracy", gist, blocks)
+    n = max((share.n for share in shares.values()), default=0)
+    counts = list(dict.fromkeys(map(str, sorted(right.values()))))
+    span = " to ".join(dict.fromkeys((counts[0], counts[-1]))) if counts else ""
+    return Section("accuracy", "Accuracy", f"{span} of {n} images right" if span else "not measured", blocks)
 
 
-def _confusion(summaries: Sequence[TrialSummary], names: Mapping[str, str]) -> list[Table]:
-    matrices = []
-    for summary in summaries:
-        accuracy = summary.accuracy
-        if accuracy is not None and len(accuracy.class_names) > _MATRIX:
-            matrices += _worst(names[summary.key], accuracy)
-        elif accuracy is not None and accuracy.confusion:
-            classes = [words.plain(name, 40) for name in accuracy.class_names]
-            counts = zip(classes, accuracy.confusion, strict=False)
-            rows = tuple((name, *map(str, of_class)) for name, of_class in counts)
-            columns = of_figures("label \\ predicted", *classes)
-            matrices.append(Table(names[summary.key], columns, rows, look="matrix"))
-    return matrices
-
-
-def _worst(trial: str, accuracy: Accuracy) -> list[Table]:
-    """Tables of the classes with the lowest recall and of the commonest confusions of many classes."""
-    classes = [words.plain(name, 40) for name in accuracy.class_names]
-    matrix = ", accuracy.confusion of trial.json" if accuracy.confusion else ""
+def _confusion_tables(trial: Trial, name: str) -> list[Table]:
+    """Counts of the classes; of many classes the worst ones and the commonest confusions."""
+    confusion = _confusion(trial)
+    if confusion is None:
+        return []
+    classes = [words.plain(label, 40) for label in confusion.classes]
+    if len(classes) <= _MATRIX:
+        counts = zip(classes, confusion.counts, strict=False)
+        rows = tuple((label, *map(str, by_prediction)) for label, by_prediction in counts)
+        columns = of_figures("label \\ predicted", *classes)
+        return [Table(name, columns, rows, look="matrix")] if rows else []
+    present = [label for label, n in enumerate(confusion.n) if n]
+    worst = sorted(present, key=lambda label: confusion.right[label] / confusion.n[label])[:_WORST]
+    matrix = ", confusions of trial.json" if confusion.counts else ""
     return [
         Table(
-            f"{trial}: the {len(accuracy.worst_classes)} worst classes (all: predictions.parquet{matrix})",
+            f"{name}: the {len(worst)} worst classes (all: predictions.parquet{matrix})",
             of_figures("class", "right", "images"),
-            tuple((classes[label], str(right), str(n)) for label, right, n in accuracy.worst_classes),
+            tuple((classes[at], str(confusion.right[at]), str(confusion.n[at])) for at in worst),
         ),
         Table(
-            f"{trial}: the commonest confusions",
+            f"{name}: the commonest confusions",
             of_figures("label", "predicted", "images"),
-            tuple((classes[label], classes[other], str(n)) for label, other, n in accuracy.confusions),
+            tuple((classes[label], classes[other], str(n)) for label, other, n in confusion.commonest),
         ),
     ]
 
 
-def _warnings(judged: Judged, trials: Trials) -> Section:
-    record, summaries = exported(judged.results.experiment), judged.summaries
+def _warnings(judged: Judged, named: Trials) -> Section:
+    record, trials = exported(judged.results.experiment), judged.trials
     general = [words.plain(warning) for warning in (*record.warnings, *judged.results.warnings)]
     general += [
         words.plain(f"{subject}: {words.advice(finding)}")
         for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
         if finding.get("level") not in ("ok", None)
     ]
-    failures = [(summary.key, failure) for summary in summaries for failure in summary.failures]
-    noted = doubts(summaries, trials)
-    found = dict.fromkeys([*noted[NOTED:], *notes.cautions(summaries, trials)])
+    failures = [(trial.key, failure) for trial in trials for failure in trial.failures]
+    noted = doubts(judged, named)
+    found = dict.fromkeys([*noted[NOTED:], *notes.cautions(trials, named)])
     warnings = [
-        *notes.shared([(summary.key, incomplete_text(summary)) for summary in summaries], trials),
-        *notes.failures(failures, trials),
+        *notes.shared([(trial.key, incomplete_text(trial)) for trial in trials], named),
+        *notes.failures(failures, named),
         *map(Note, dict.fromkeys(general)),
         *(note for note in found if note not in noted[:NOTED] or note.each),
-        *map(Note, filter(None, [unseen_modes(summaries)])),
+        *map(Note, filter(None, [unseen_modes(trials)])),
     ]
     return Section("warnings", "Warnings", f"{len(warnings)}", [Notes(warnings)] if warnings else [])
 
 
-def _environment(judged: Judged, trials: Trials) -> Section:
+def _environment(judged: Judged, named: Trials) -> Section:
     record = judged.results.experiment
     command = command_line(exported(record).command)
     blocks: list[Block] = [
         *([Command(command)] if command else []),
-        *_under("Telemetry", telemetry(judged.results, trials.names)),
+        *_under("Telemetry", telemetry(judged.results, named.names)),
         *(Fold(table.title, [table]) for table in environment(judged.results)),
     ]
-    gist = (
-        f"EdgeBench {words.plain(record.edgebench_version, 40)}, seed {record.seed}; board, runtime, command"
-    )
+    version = words.plain(record.edgebench_version, 40)
+    gist = f"EdgeBench {version}, seed {record.seed}; board, runtime, command"
     return Section("environment", "Environment, and how to repeat this", gist, blocks)
 
 
@@ -357,13 +361,13 @@ def _environment(judged: Judged, trials: Trials) -> Section:
 _METERS = 4  # whose averaging times are named
 
 
-def reading_notes(summaries: Sequence[TrialSummary]) -> list[str]:
+def reading_notes(trials: Sequence[Trial]) -> list[str]:
     """Definitions of mean, peak and net energy; nothing without a meter."""
-    rails = [rail for summary in summaries for rail in summary.power or ()]
+    rails = [rail for trial in trials for rail in trial.rails]
     if not rails:
         return []
     within = "within the steady passes, without the time between them"
-    if any(summary.paced for summary in summaries):
+    if any(trial.period_s is not None for trial in trials):
         within = "over whole periods, with the pauses of --period"
     averaged = dict.fromkeys(
         f"{words.number(rail.averaging_ms)} ms for {meter_text(rail)}"
@@ -374,20 +378,20 @@ def reading_notes(summaries: Sequence[TrialSummary]) -> list[str]:
     return [
         f"Mean power and energy are {within}. Peak and p99 are over all readings from the first pass to the "
         "last; a peak between two readings is not seen. Net of idle: energy per image less that of the idle "
-        f"device in the same time. Only figures of one scope compare.{reading}"
+        f"device in the same time. Only numbers of one scope compare.{reading}"
     ]
 
 
-# What few sessions cannot show, whatever their figures look like.
+# Slow starts, which few sessions cannot show.
 
 
 SELDOM = 0.05
 """Least share of runs that miss slow starts for which the note is written."""
 
 
-def unseen_modes(summaries: Sequence[TrialSummary]) -> str:
+def unseen_modes(trials: Sequence[Trial]) -> str:
     """One sentence on the fewest sessions of a result; empty where many were measured, or no interval is."""
-    counts = [summary.latency.sessions for summary in summaries if summary.latency is not None]
+    counts = [len(trial.latency.sessions) for trial in trials if trial.latency is not None]
     fewest = min((count for count in counts if count >= MIN_SESSIONS), default=0)
     if not fewest or unseen_mode_share(fewest) < SELDOM:
         return ""

@@ -15,10 +15,11 @@ from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Matrix, Notes, Table, Text
+from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Notes, Section, Table, Text
 
 if TYPE_CHECKING:
-    from edgebench.report.page import Front, Section
+    from edgebench.report.matrix import Matrix
+    from edgebench.report.page import FirstScreen
 
 
 # Where text meets the terminal: no markup, no control characters.
@@ -85,28 +86,24 @@ _NARROW = 6
 _LAYOUTS: tuple[tuple[int, *tuple[str, ...]], ...] = ((16,), (_NARROW,), (_NARROW, "("), (_NARROW, "(", "±"))
 """Columns of a heading above narrower cells, and what begins a figure's second line; the roomiest first."""
 
-_INTERVAL = re.compile(r" ±\S+| \(\S+ to \S+\)|, (from|up to) \S+")
 _GAPS = {"plain": 2, "rows": 3, "matrix": 3}  # between two columns of a table, by its look
 _FOLDED = 10  # least width of a text that folds
 _LONGEST_NAME = 28  # columns of a trial's or a profile's name, or of one of its words; longer ones fold
 
 
-def print_front(console: Console, front: Front, *, details: bool = False) -> None:
-    """Print title, machines, decisions, what is missing or disturbed, and the matrix.
-
-    `details` prints all of its rows.
-    """
-    line(console, front.title, "bold")
-    about = [front.subtitle, *front.machines]
+def print_first_screen(console: Console, screen: FirstScreen, *, details: bool = False) -> None:
+    """Print title, machines, decisions, facts and the matrix; `details` prints all of its rows."""
+    line(console, screen.title, "bold")
+    about = [screen.subtitle, *screen.machines]
     for text in [" · ".join(about)] if len(about) == 2 else about:
         line(console, text, "dim")
-    for answer in front.answers:
+    for answer in screen.answers:
         line(console, f"{answer.title}: {answer.text()}", indent=2)
-    for fact in front.lines:
+    for fact in screen.facts:
         command = f"Run it again with {fact.added}" if fact.added else f"Run: {fact.command}"
-        line(console, " ".join([f"{fact.label}:", fact.text, *([command] if fact.command else [])]), indent=2)
-    if front.matrix.rows:
-        _print_matrix(console, front.matrix, details)
+        line(console, f"{fact.label}: {fact.text} {command if fact.command else ''}".rstrip(), indent=2)
+    if screen.matrix.rows:
+        _print_matrix(console, screen.matrix, details)
 
 
 def print_sections(console: Console, sections: Iterable[Section]) -> None:
@@ -266,32 +263,27 @@ def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
 
     No cell is cut, and every part begins with the trials' names.
     """
-    rows = (*matrix.rows, *matrix.folded) if details else matrix.rows
+    rows = matrix.all_rows if details else matrix.rows
     profiles = tuple(replace(column, verdict=True) for column in matrix.profiles)
     count = len(matrix.columns)
-    # The first figure, which decides most, keeps its interval longest.
+    # The first estimate, which decides most, keeps its interval longest.
     choices = [(kept, count) for kept in range(count, 0, -1)]
     choices += [(1, shown) for shown in range(count - 1, 1, -1)]
     for intervals, shown in (*choices, (0, min(count, 2)), (0, min(count, 1))):
-        cells = (
+        cells = tuple(
             (
                 row.name,
-                *(text if at < intervals else _alone(text) for at, text in enumerate(row.figures[:shown])),
-                *(standing.short if standing else "" for standing in row.standings),
+                *(cell.text for cell in row.estimates[: min(intervals, shown)]),
+                *(cell.value for cell in row.estimates[intervals:shown]),
+                *(cell.short if cell else "" for cell in row.profiles),
             )
             for row in rows
         )
-        columns = (Column(""), *matrix.columns[:shown], *profiles)
-        table = Table("", columns, tuple(cells), look="plain")
-        laid_out = [_folded(table, width) for width in (14, 9)]
-        if fitting := [each for each in laid_out if _least_width(each) <= console.width][:1]:
+        table = Table("", (Column(""), *matrix.columns[:shown], *profiles), cells, look="plain")
+        laid_out = (_folded(table, width) for width in (14, 9))
+        fitting = [layout for layout in laid_out if _least_width(layout) <= console.width][:1]
+        if fitting:
             break
     _print_parts(console, fitting or list(_column_parts(table, console.width)))
     if matrix.folded and not details:
         line(console, f"{matrix.rest} with --details.")
-
-
-def _alone(text: str) -> str:
-    """A figure without its interval, in three digits."""
-    alone = _INTERVAL.sub("", text)
-    return words.number(text.value) if isinstance(text, words.FigureText) and alone != text else alone

@@ -6,13 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.judge.core.decision import Decision, decisions
 from edgebench.judge.core.trial import PUBLISHED, Trial
 from edgebench.judge.core.trials import trials_of
-from edgebench.judge.core.verdict import Verdict, judge_all, overall
+from edgebench.judge.core.verdict import Overall, Verdict, judge_all, overall
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
 from edgebench.records.stored import ExperimentRecord
@@ -83,6 +85,16 @@ class Judged:
     verdicts: list[Verdict]
     notes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+
+    @cached_property
+    def wholes(self) -> list[Overall]:
+        """Verdict on each trial against each profile as a whole."""
+        return overall(self.verdicts)
+
+    @cached_property
+    def decisions(self) -> list[Decision]:
+        """Decision on each profile."""
+        return decisions(self.trials, self.wholes)
 
 
 def judge_folder(
