@@ -23,7 +23,6 @@ from edgebench.judge.cautions import (
     cautions,
     observe,
     other_machine,
-    paced_of,
     shares_accounted,
     sustained_of,
 )
@@ -46,6 +45,7 @@ from edgebench.judge.trial_summary import (
     EMULATED,
     Accuracy,
     FailedSessions,
+    Paced,
     RocArea,
     Sharing,
     Throughput,
@@ -68,6 +68,7 @@ from edgebench.stats.auc import Floats, area_of
 from edgebench.stats.compare import wilson
 from edgebench.stats.interval import Interval, tick_bounds
 from edgebench.stats.intervals import MIN_SESSIONS, session_interval, session_medians, trial_median
+from edgebench.stats.percentiles import misses
 
 
 def failed_sessions(records: Sequence[SessionRecord]) -> FailedSessions | None:
@@ -180,6 +181,16 @@ def trial_json(summary: TrialSummary) -> dict[str, Any]:
         "warnings": summary.warnings,
         "said": summary.said,
     }
+
+
+def paced_of(steady: SteadyPasses, period_s: float | None) -> Paced | None:
+    """Deadlines of a trial's paced passes over all sessions; None where it was not paced or measured."""
+    late_s = [late for session in steady.lateness_s for late in session]
+    worst_s = max(late_s, default=None)
+    if period_s is None or worst_s is None:
+        return None
+    by_session = tuple((misses(session), len(session)) for session in steady.lateness_s if session)
+    return Paced(period_s, len(late_s), misses(late_s), worst_s, by_session)
 
 
 @dataclass(frozen=True)
