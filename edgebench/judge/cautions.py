@@ -1,7 +1,8 @@
-"""What a reader should know of one trial before trusting its figures."""
+"""Cautions for the reader of a trial's estimates: heat, disturbance, few sessions, failing meters."""
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -48,21 +49,21 @@ from edgebench.stats.warnings import (
     within,
 )
 
-# What probes saw of the board's state in the steady window of each session of a trial.
+# Telemetry of the board's state in the steady window of each session of a trial.
 
 QUANTITIES = frozenset({"clock", "temperature", "throttle", "context_switches", "time"})
-"""What a probe may sample of a board's state: whichever probe does, its samples are looked at."""
+"""Quantities of a board's state, whichever probe samples them."""
 
 LIMIT_SENSOR = "PMIC"
-"""In the name of a Jetson's channel that is a limit, 100 degrees at all times, and no sensor."""
+"""Part of the name of a Jetson's channel that is a limit, 100 degrees at all times, and no sensor."""
 
 CLOCKS = {"cpu": "the processor's clock", "gpu": "the GPU's clock"}
-"""By how the name of a clock's channel begins: cpu_clock_max, gpu_clock."""
+"""Clocks by the first word of their channel's name: cpu_clock_max, gpu_clock."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One channel of one probe in one session, as sampled: `t_ns` int64 [n], `values` float64 [n]."""
+    """Samples of one channel of one probe in one session: `t_ns` int64 [n], `values` float64 [n]."""
 
     channel: str
     quantity: str
@@ -73,17 +74,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Observed:
-    """One session's steady window; a field that the board does not give stays None, or empty.
+    """Telemetry of one session's steady window; a field that the board does not give is None, or empty.
 
     Attributes:
-        throttled: what the board said of throttling, such as `under-voltage`.
-        clock_drop: by which share the fastest clock of a probe fell from the first quarter to the last.
-        clock: the channel of that clock.
-        hottest_c: the highest temperature of any sensor.
-        involuntary_per_s: involuntary context switches a second of the worker's threads.
-        waiting_share: the share of their time that they waited for one.
-        stolen_share: the share of their cores' time that a hypervisor gave to others.
-        others_cores: how many cores' worth of other work went on on their cores.
+        throttled: throttling that the board reported, such as `under-voltage`.
+        clock_drop: fall of the fastest clock of a probe from the first quarter to the last, as a share.
+        clock: channel of that clock.
+        hottest_c: highest temperature of any sensor.
+        involuntary_per_s: involuntary context switches per second of the worker's threads.
+        waiting_share: share of their time that the threads waited for a core.
+        stolen_share: share of their cores' time that a hypervisor gave to others.
+        others_cores: other work on their cores, in cores.
         watched: whether the window has a sample of throttling: without one there may have been some.
         several: whether workers shared the device: they put each other off their cores, and wait for them.
     """
@@ -101,15 +102,15 @@ class Observed:
 
     @property
     def dropped(self) -> bool:
-        """Whether the clock fell by more than 5 %."""
+        """True if the clock fell by more than 5 %."""
         return (self.clock_drop or 0.0) > CLOCK_DROP_LIMIT
 
     @property
     def interfered(self) -> bool:
-        """Whether something else wanted the worker's cores.
+        """True if another process or another machine wanted the worker's cores.
 
         Another process: the worker was put off them often, or half a core's worth of other work went on,
-        and it had to wait, where that is known. Or another machine on the same processor.
+        and it had to wait, where that is known.
         """
         others = (self.involuntary_per_s or 0.0) > INVOLUNTARY_LIMIT_PER_S
         if self.waiting_share is not None:
@@ -119,16 +120,16 @@ class Observed:
 
 
 def hottest(observed: Sequence[Observed]) -> float | None:
-    """The highest temperature of the sessions in degrees Celsius; None where no sensor tells."""
-    return _most(session.hottest_c for session in observed)
+    """Highest temperature of the sessions in degrees Celsius; None without a sensor."""
+    return _highest(session.hottest_c for session in observed)
 
 
-def _most(values: Iterable[float | None]) -> float | None:
+def _highest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
 def observe(records: Sequence[SessionRecord], probes: Rows) -> tuple[Observed, ...]:
-    """One Observed a record, in order; where several probes saw the same, the worst of it.
+    """Telemetry of each record, in order; of several probes the worst values.
 
     Args:
         records: sessions of one trial.
@@ -162,13 +163,13 @@ def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) ->
     observed = _worst(
         [_by_one_probe(of_probe, totals.get(probe, set()), steady) for probe, of_probe in columns.items()]
     )
-    # Of several only work that is none of theirs tells of others.
+    # Several workers put each other off their cores.
     several = len(record.workers) > 1
     return replace(observed, involuntary_per_s=None, several=True) if several else observed
 
 
 def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int, int]) -> Observed:
-    def of(quantity: str, unit: str) -> list[Column]:
+    def sampled(quantity: str, unit: str) -> list[Column]:
         return [column for column in columns if (column.quantity, column.unit) == (quantity, unit)]
 
     def counter(quantity: str, channel: str) -> tuple[Stamps, Values]:
@@ -178,25 +179,25 @@ def _by_one_probe(columns: Sequence[Column], totals: Set[str], steady: tuple[int
     def within_steady(column: Column) -> Values:
         return within(column.t_ns, column.values, *steady)[1]
 
-    bits = [within_steady(column) for column in of("throttle", "bits")]
-    states = [within_steady(column) for column in of("throttle", "state")]
-    events = [around(column.t_ns, column.values, *steady)[1] for column in of("throttle", "events")]
+    bits = [within_steady(column) for column in sampled("throttle", "bits")]
+    states = [within_steady(column) for column in sampled("throttle", "state")]
+    events = [around(column.t_ns, column.values, *steady)[1] for column in sampled("throttle", "events")]
     flags = [flag for values in bits for flag in throttle_flags(values)]
     if any(throttle_events(counts) for counts in events):
         flags.append("throttle events counted")
     if any((values > 0).any() for values in states):
         flags.append("a cooling device slowed the processor")
-    # Those alone that the probe marks as the ones that count, where it does.
+    # Clocks that the probe marks as totals count alone.
     clocks = [column for column in columns if column.quantity == "clock"]
     clocks = [column for column in clocks if column.channel in totals] or clocks
-    sensors = [column for column in of("temperature", "C") if LIMIT_SENSOR not in column.channel]
+    sensors = [column for column in sampled("temperature", "C") if LIMIT_SENSOR not in column.channel]
     busy_at, busy = counter("time", "cores_busy")
     running = counter("time", "worker_running")[1]
     return Observed(
         throttled=tuple(dict.fromkeys(flags)),
         clock_drop=clock_drop(within(*_fastest(clocks), *steady)[1]),
         clock=clocks[0].channel if clocks else "",
-        hottest_c=_most(float(values.max()) for values in map(within_steady, sensors) if values.size),
+        hottest_c=_highest(float(values.max()) for values in map(within_steady, sensors) if values.size),
         involuntary_per_s=rate_per_s(*counter("context_switches", "involuntary_switches")),
         waiting_share=waiting_share(running, counter("time", "worker_waiting")[1]),
         stolen_share=stolen_share(busy_at, busy, counter("time", "cores_stolen")[1]),
@@ -209,16 +210,16 @@ _NOTHING: tuple[Stamps, Values] = (np.empty(0, np.int64), np.empty(0))
 
 
 def _fastest(clocks: Sequence[Column]) -> tuple[Stamps, Values]:
-    """At each stamp the fastest of several clocks."""
+    """Fastest of several clocks at each stamp."""
     if not clocks:
         return _NOTHING
     t_ns = np.concatenate([column.t_ns for column in clocks])
     values = np.concatenate(
         [np.where(np.isfinite(column.values), column.values, -np.inf) for column in clocks]
     )
-    stamps, at = np.unique(t_ns, return_inverse=True)
+    stamps, places = np.unique(t_ns, return_inverse=True)
     fastest = np.full(stamps.shape, -np.inf)
-    np.maximum.at(fastest, at, values)
+    np.maximum.at(fastest, places, values)
     return stamps, fastest
 
 
@@ -233,15 +234,15 @@ def _worst(seen: Sequence[Observed]) -> Observed:
         hottest_c=hottest(seen),
         watched=any(observed.watched for observed in seen),
         several=False,
-        **{name: _most(getattr(observed, name) for observed in seen) for name in INTERFERING},
+        **{name: _highest(getattr(observed, name) for observed in seen) for name in INTERFERING},
     )
 
 
 INTERFERING = ("involuntary_per_s", "waiting_share", "stolen_share", "others_cores")
-"""What else wants the worker's cores; of several probes and sessions the most."""
+"""Fields of disturbance by others; of several probes and sessions the highest counts."""
 
 
-# What paced and sustained sessions come to: deadlines missed, a median a minute, signs of heat.
+# Sustained sessions: a median per minute, and signs of heat.
 
 
 HOUR_S = 3600.0
@@ -250,15 +251,14 @@ HOUR_S = 3600.0
 def sustained_of(
     steady: SteadyPasses, sustained_s: float | None, observed: Sequence[Observed] = ()
 ) -> Sustained | None:
-    """How a trial's latency moved over its sustained sessions; None where they were not or have no passes.
+    """Latency over a trial's sustained sessions; None where they were not sustained or have no passes.
 
-    Every figure is the mean over sessions of the session's own; heat is suspected as soon as one of the
-    tests says so in one session.
+    Numbers are means over the sessions. Heat is suspected as soon as one test finds it in one session.
 
     Args:
-        steady: the steady passes or windows of the trial's finished sessions.
-        sustained_s: for how long they went on; None for a number of passes.
-        observed: what telemetry saw in the finished sessions.
+        steady: steady passes or windows of the trial's finished sessions.
+        sustained_s: time that they went on; None for a number of passes.
+        observed: telemetry of the finished sessions.
     """
     if sustained_s is None or not steady.latency_s:
         return None
@@ -272,8 +272,10 @@ def sustained_of(
     medians = [minute_medians(at_s, scene_s) for at_s, scene_s in series]
     minutes = []
     for minute in sorted({minute for session in medians for minute in session}):
-        there = [session[minute] for session in medians if minute in session]
-        minutes.append(Minute(minute, fmean(median_s for median_s, _ in there), sum(n for _, n in there)))
+        measured = [session[minute] for session in medians if minute in session]
+        minutes.append(
+            Minute(minute, fmean(median_s for median_s, _ in measured), sum(n for _, n in measured))
+        )
     return Sustained(
         minutes=tuple(minutes),
         first_quarter_s=first_s,
@@ -285,47 +287,45 @@ def sustained_of(
     )
 
 
-def _by_latency(trends: Sequence[Heat], of: int) -> Iterator[str]:
+def _by_latency(trends: Sequence[Heat], sessions: int) -> Iterator[str]:
     if slower := [trend.ratio for trend in trends if trend.slower]:
         yield (
             f"the last quarter took up to {max(slower):.2f} times the first, "
-            f"more than {RATIO_LIMIT:g}, in {len(slower)} of {of} sessions"
+            f"more than {RATIO_LIMIT:g}, in {len(slower)} of {sessions} sessions"
         )
     if rising := [trend.rise for trend in trends if trend.rising]:
         yield (
             f"latency rose by up to {max(rising):.1%} over the session (Theil-Sen) "
-            f"in {len(rising)} of {of} sessions"
+            f"in {len(rising)} of {sessions} sessions"
         )
 
 
 def _by_telemetry(observed: Sequence[Observed]) -> Iterator[str]:
-    found = {caution.flag: caution for caution in _telemetry_cautions(observed)}
-    if drop := found.get(Flag.CLOCK_DROP):
+    by_flag = {caution.flag: caution for caution in _telemetry_cautions(observed)}
+    if drop := by_flag.get(Flag.CLOCK_DROP):
         yield (
             f"{drop.what} dropped by up to {drop.ratio:.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
             f"in {drop.count} of {drop.of} sessions"
         )
-    if throttled := found.get(Flag.THROTTLED):
+    if throttled := by_flag.get(Flag.THROTTLED):
         sessions = f"{throttled.count} of {throttled.of} sessions"
         yield f"the board reported throttling ({throttled.what}) in {sessions}"
 
 
-# What is declared of a target's boards, and whether the machine that was measured bears it out.
+# Declared boards, and contradictions of the machine that was measured.
 
 
 WITHOUT_HOST = "its boards are sticks or cards alone, and the host that they are plugged into is not counted"
 REPLAY = "replay"
-"""The device whose figures were measured elsewhere, or written down."""
+"""Device whose numbers were measured elsewhere, or written down."""
 
 
 def board_doubts(target: Target | None, records: Sequence[SessionRecord]) -> dict[str, str]:
-    """By declared figure (`BoardFigure`): why it may be another machine's, or a part's alone.
-
-    Empty where nothing speaks against it.
+    """Doubts by declared number (`BoardFigure`) of the boards: another machine's, or a part's alone.
 
     Args:
-        target: as it was declared; its own figures are not doubted, those of its boards are.
-        records: of finished sessions, which say what the machine calls itself.
+        target: declared target; its own numbers are not doubted.
+        records: records of finished sessions, with the names that the machine gives itself.
     """
     if target is None or not records:
         return {}
@@ -333,22 +333,22 @@ def board_doubts(target: Target | None, records: Sequence[SessionRecord]) -> dic
         return dict.fromkeys(target.from_boards, WITHOUT_HOST)
     boards = target.boards
     models = dict.fromkeys(BoardFacts.of(record.device).board for record in records)
-    doubt = next((doubt for model in models if (doubt := unconfirmed(boards, model))), "")
+    doubt = next(filter(None, (unconfirmed(boards, model) for model in models)), "")
     return dict.fromkeys(target.from_boards, f"the machine was {doubt}") if doubt else {}
 
 
 def other_machine(target: Target | None, records: Sequence[SessionRecord]) -> str:
-    """Why times and power are another machine's than the declared board's; "" where nothing contradicts it.
+    """Contradiction between the declared boards and the machine that was measured; empty without one.
 
     Args:
-        target: as it was declared. A replay measures nothing on its machine, which contradicts no board.
-        records: of finished sessions, which say what the machine is.
+        target: declared target. A replay measures nothing on its machine, which contradicts no board.
+        records: records of finished sessions, with facts about the machine.
     """
     if target is None or target.device == REPLAY:
         return ""
     boards = target.boards
-    found = (contradiction(boards, BoardFacts.of(record.device)) for record in records)
-    return next((text for text in found if text), "")
+    contradictions = (contradiction(boards, BoardFacts.of(record.device)) for record in records)
+    return next(filter(None, contradictions), "")
 
 
 def cautions(
@@ -360,16 +360,16 @@ def cautions(
     workers: int = 1,
     idle_drifts: Sequence[IdleDrift] = (),
 ) -> tuple[Caution, ...]:
-    """The warnings of a trial: those of its figures, then what its sessions said themselves.
+    """Cautions on a trial: those on its estimates, then the warnings of its sessions.
 
     Args:
         records: all its sessions, failed ones too.
-        steady: the steady passes of its finished sessions.
-        observed: what telemetry saw in its finished sessions.
+        steady: steady passes of its finished sessions.
+        observed: telemetry of its finished sessions.
         right: images that its artifact predicted right, labelled images and classes; None without labels.
-        board_doubts: by figure, why it may be another machine's (`edgebench.judge.cautions`).
-        workers: how many shared the device; `steady` has the passes of a lone one.
-        idle_drifts: of the primary rail, of the finished sessions that were sampled idle twice.
+        board_doubts: doubts by declared number, as from `board_doubts`.
+        workers: number of workers that shared the device; `steady` has the passes of a lone one.
+        idle_drifts: drifts of the rail that represents the board, of sessions that were sampled idle twice.
     """
     ok = [record for record in records if record.status == "ok"]
     few = 0 < len(steady.latency_s) < MIN_SESSIONS
@@ -416,24 +416,23 @@ def cautions(
         ),
         *_counted(Flag.EMULATED, sum(record.emulated for record in ok), len(ok)),
         *(Caution(Flag.BOARD_UNCONFIRMED, what=f"{doubted}; {doubt}") for doubt in list(doubts.values())[:1]),
-        # What the device or its runtime had to say to a reader, and in how many sessions.
         *_by_text(Flag.SAID, len(records), (record.warnings for record in records)),
     )
 
 
-def _counted(flag: Flag, count: int, of: int = 0, **figures: Any) -> list[Caution]:
-    """The warning, where it counts any."""
-    return [Caution(flag, count=count, of=of, **figures)] if count else []
+def _counted(flag: Flag, count: int, total: int = 0, **fields: Any) -> list[Caution]:
+    """Caution with a count; none for 0."""
+    return [Caution(flag, count=count, of=total, **fields)] if count else []
 
 
-def _by_text(flag: Flag, of: int, texts: Iterable[Iterable[str]]) -> list[Caution]:
-    """A warning for each text, with the number of sessions that have it; each counts it once."""
-    sessions = Counter(text for of_session in texts for text in dict.fromkeys(of_session))
-    return [Caution(flag, count, of, what=text) for text, count in sessions.items()]
+def _by_text(flag: Flag, total: int, texts: Iterable[Iterable[str]]) -> list[Caution]:
+    """Caution per text, with the number of sessions that have it."""
+    sessions = Counter(text for session in texts for text in dict.fromkeys(session))
+    return [Caution(flag, count, total, what=text) for text, count in sessions.items()]
 
 
 def shares_accounted(records: Sequence[SessionRecord]) -> list[float]:
-    """By session whose stamps fall short of the wait for its passes: the share that they account for."""
+    """Shares of the wait that stamps account for, of the sessions whose stamps fall short of it."""
     waits = [
         (wait.get("stamped_ns"), wait.get("waited_ns")) for r in records if (wait := r.clock.get("wait"))
     ]
@@ -445,9 +444,9 @@ def shares_accounted(records: Sequence[SessionRecord]) -> list[float]:
 
 
 def _outlier_count(steady: SteadyPasses) -> int:
-    """Passes far from their own session's median: what whole sessions differ by is not a pass's doing.
+    """Number of passes far from their own session's median.
 
-    The deviations of all sessions are judged at once: a session of a few passes has no spread to speak of.
+    The deviations of all sessions are judged at once, since a session of a few passes has no spread.
     """
     sessions = [np.asarray(values) for values in steady.latency_s if values]
     relative = [values / median - 1 for values in sessions if (median := float(np.median(values))) > 0]
@@ -465,31 +464,31 @@ def _thermal_cautions(steady: SteadyPasses, celsius: float | None) -> list[Cauti
 
 
 def _telemetry_cautions(observed: Sequence[Observed]) -> list[Caution]:
-    of = len(observed)
+    total = len(observed)
     throttled = [session.throttled for session in observed if session.throttled]
-    flags = ", ".join(dict.fromkeys(word for words in throttled for word in words))
+    flags = ", ".join(dict.fromkeys(itertools.chain.from_iterable(throttled)))
     dropped = [session for session in observed if session.dropped]
     names = {session.clock for session in dropped}
     clocks = {CLOCKS.get(name.partition("_")[0], f"the clock {name}".strip()) for name in names}
     interfered = [session for session in observed if session.interfered]
     return [
-        *_counted(Flag.THROTTLED, len(throttled), of, what=flags),
+        *_counted(Flag.THROTTLED, len(throttled), total, what=flags),
         *_counted(
             Flag.CLOCK_DROP,
             len(dropped),
-            of,
-            ratio=_most(session.clock_drop for session in dropped),
+            total,
+            ratio=_highest(session.clock_drop for session in dropped),
             what=" and ".join(sorted(clocks)),
             celsius=hottest(observed),
         ),
-        *_counted(Flag.INTERFERENCE, len(interfered), of, what=_worst_interference(interfered)),
+        *_counted(Flag.INTERFERENCE, len(interfered), total, what=_worst_interference(interfered)),
     ]
 
 
 def _worst_interference(interfered: Sequence[Observed]) -> Interference:
-    """What was taken from the worker at the worst, by whom; nothing of what stays within its limit."""
+    """Worst of the sessions, without numbers that stay within their limit."""
     rate, waited, stolen, others = (
-        _most(getattr(session, name) for session in interfered) or 0.0 for name in INTERFERING
+        _highest(getattr(session, name) for session in interfered) or 0.0 for name in INTERFERING
     )
     put_off = rate > INVOLUNTARY_LIMIT_PER_S or waited > WAITING_LIMIT
     put_off = put_off and not any(session.several for session in interfered)
@@ -502,8 +501,8 @@ def _worst_interference(interfered: Sequence[Observed]) -> Interference:
 
 
 def _probe_cautions(records: Sequence[SessionRecord]) -> Iterator[Caution]:
-    """Which meters could not be opened, which probes failed or ended, and which readings were rejected."""
-    of = len(records)
+    """Cautions on meters that could not be opened, probes that ended, and readings that were rejected."""
+    total = len(records)
     opened = [{recorded_name(info) for info in record.probes} for record in records]
     sessions = list(zip(records, opened, strict=True))
     absent = Counter(
@@ -512,10 +511,10 @@ def _probe_cautions(records: Sequence[SessionRecord]) -> Iterator[Caution]:
         for meter, reason in record.probe_reasons.items()
         if meter and probe_name(meter) not in probes
     )
-    yield from (Caution(Flag.METER_ABSENT, count, of, what=what) for what, count in absent.items())
+    yield from (Caution(Flag.METER_ABSENT, count, total, what=reason) for reason, count in absent.items())
     yield from _by_text(
         Flag.PROBE_LOST,
-        of,
+        total,
         (
             [reason for probe, reason in reasons_by_probe(record).items() if probe in probes]
             for record, probes in sessions
@@ -527,25 +526,25 @@ def _probe_cautions(records: Sequence[SessionRecord]) -> Iterator[Caution]:
         if isinstance(count, int) and count >= 1:
             rejected.setdefault(recorded_name(info), []).append((count, info.get("rejected_first")))
     for probe, readings in rejected.items():
-        what = f"{probe.rstrip(':')}: {sum(count for count, _ in readings)} readings were rejected"
+        text = f"{probe.rstrip(':')}: {sum(count for count, _ in readings)} readings were rejected"
         verbatim = [first[0] for _, first in readings if isinstance(first, list | tuple) and first]
-        what += f", the first was {str(verbatim[0])!r}" if verbatim else ""
-        yield Caution(Flag.READINGS_REJECTED, len(readings), of, what=what)
+        text += f", the first was {str(verbatim[0])!r}" if verbatim else ""
+        yield Caution(Flag.READINGS_REJECTED, len(readings), total, what=text)
 
 
 def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
-    """Whether the sessions' medians look like independent draws of a symmetric bell, as intervals assume."""
+    """Cautions on medians of sessions that are no independent draws of a symmetric bell."""
     medians = session_medians(steady.latency_s)
     shape = shape_of(medians)
     warnings = []
-    of = f" of {steady.quantity}" if steady.quantity == "infer_s" else ""
+    subject = f" of {steady.quantity}" if steady.quantity == "infer_s" else ""
     if shape.skewed:
         far = max(medians) if shape.tail == "above" else min(medians)
         middle = statistics.median(medians)
-        what = f"{shape.tail}: from {middle:.3g} s{of} in the middle to {far:.3g} s"
-        warnings.append(Caution(Flag.SKEWED, of=len(medians), what=what))
+        text = f"{shape.tail}: from {middle:.3g} s{subject} in the middle to {far:.3g} s"
+        warnings.append(Caution(Flag.SKEWED, of=len(medians), what=text))
     if shape.multimodal:
-        parts = [f"{len(group)} around {statistics.fmean(group):.3g} s{of}" for group in shape.groups]
+        parts = [f"{len(group)} around {statistics.fmean(group):.3g} s{subject}" for group in shape.groups]
         warnings.append(Caution(Flag.MULTIMODAL, of=len(medians), what=" and ".join(parts)))
     if medians and (wider := float(widening(np.array(medians)))) > 1:
         warnings.append(Caution(Flag.RESEMBLING, of=len(medians), ratio=wider, what=steady.quantity))
@@ -553,7 +552,7 @@ def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
 
 
 def _chance_cautions(right: tuple[int, int, int] | None) -> list[Caution]:
-    """Whether a model that guesses could have been as often right, or would have been more often."""
+    """Caution on a model that is right as often as guesses, or less often."""
     k, n, classes = right or (0, 0, 0)
     if classes < 2:
         return []

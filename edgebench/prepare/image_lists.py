@@ -33,7 +33,7 @@ _LABELS = ("label", "class", "class_id", "category", "target")
 class Listed:
     """The files of a set in order, their names for its identity, and one label a file (None: unlabelled).
 
-    `notes` say which files were passed by. None of the files has been opened.
+    `notes` name the files that were left out. None of the files has been opened.
     """
 
     class_names: tuple[str, ...]
@@ -86,7 +86,7 @@ def _from_folder(folder: Path) -> Listed:
     if not classes:
         if not loose:
             raise _no_images(folder, strays)
-        return Listed((), _paths(loose), _names(loose), None, _passed_by(folder, _names(strays)))
+        return Listed((), _paths(loose), _names(loose), None, _left_out(folder, _names(strays)))
     inside = [list(_visible(entry)) for entry in classes]
     _refuse_nested(folder, inside)
     files: list[Path] = []
@@ -107,7 +107,7 @@ def _from_folder(folder: Path) -> Listed:
             fix="put pictures into them or remove them",
         )
     class_names = tuple(entry.name for entry in classes)
-    notes = _passed_by(folder, stray_names, _names(loose))
+    notes = _left_out(folder, stray_names, _names(loose))
     return Listed(class_names, tuple(files), tuple(names), tuple(labels), notes)
 
 
@@ -155,12 +155,12 @@ def _refuse_nested(folder: Path, inside: Sequence[Sequence[os.DirEntry[str]]]) -
         )
 
 
-def _passed_by(folder: Path, strays: Sequence[str], loose: Sequence[str] = ()) -> tuple[str, ...]:
-    """Notes of files that are not read, each kind counted."""
+def _left_out(folder: Path, strays: Sequence[str], loose: Sequence[str] = ()) -> tuple[str, ...]:
+    """Notes of files that are not read, counted by kind."""
     heic = [name for name in strays if name.lower().endswith(_HEIC)]
     others = [name for name in strays if not name.lower().endswith(_HEIC)]
     return tuple(
-        f"{folder.name}: passed by {len(names)} {noun}{'s' if len(names) > 1 else ''} {where}: "
+        f"{folder.name}: left out {len(names)} {noun}{'s' if len(names) > 1 else ''} {where}: "
         f"{first_few(names, 3)}"
         for names, noun, where in (
             (others, "file", "with no picture"),

@@ -187,7 +187,7 @@ class ImageSet:
     labels: tuple[int, ...] | None
     class_names: tuple[str, ...]
     overlapping: bool = False  # crops that share pixels: intervals are a little too narrow
-    notes: tuple[str, ...] = ()  # what a user should know of it, such as files that were passed by
+    notes: tuple[str, ...] = ()  # facts for its user, such as files that were left out
     paths: tuple[str, ...] = ()  # of its files, as its folder or CSV file names them; empty for none
     kind: Literal["picture", "samples"] = "picture"
     task: Task = "classes"

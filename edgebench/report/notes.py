@@ -185,11 +185,12 @@ def sessions_sentence(trials: Sequence[Trial]) -> str:
         return ""
     half_widths, sessions = zip(*wide, strict=True)
     low, high = words.percent(min(half_widths)), words.percent(max(half_widths))
+    width = low if low == high else f"{low} to {high}, depending on the trial"
     name = words.latency_words(trials)
     some = "" if len(wide) == len(trials) else f" of {len(wide)} of {len(trials)} trials"
     text = (
-        f"{name[0].upper()}{name[1:]}{some} is known to ±{low if low == high else f'{low} to ±{high}'}. "
-        f"{_number(min(sessions)).capitalize()} sessions would reach ±{share_text(NARROW)}"
+        f"{name[0].upper()}{name[1:]}{some} is uncertain by {width}. "
+        f"{_number(min(sessions)).capitalize()} sessions would reach {share_text(NARROW)}"
     )
     if min(sessions) == max(sessions) or min(sessions) > SESSIONS_LIMIT:
         return f"{text}."

@@ -95,7 +95,7 @@ def test_a_pipe_is_never_opened_and_a_link_to_nothing_is_a_bad_file(tmp_path: Pa
     cache = Cache(tmp_path / "cache")
     images = load_images(folder, cache)
     assert images.n == 1
-    assert images.notes[0] == "set: passed by 2 files with no picture: pipe, pipe.png"
+    assert images.notes[0] == "set: left out 2 files with no picture: pipe, pipe.png"
     listed = written(tmp_path, "path\nset/pipe.png\n")
     for load, path in ((load_images, listed), (load_scene, folder / "pipe")):
         with pytest.raises(InputError, match="it is a pipe"):

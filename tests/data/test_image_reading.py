@@ -282,8 +282,8 @@ def test_heic_is_noted_with_its_count(folder: Path, cache: Cache):
         (folder / "ant" / name).write_bytes(HEIC)
     (folder / "ant" / "notes.txt").write_text("hello")
     assert load_images(folder, cache, 4).notes == (
-        "set: passed by 1 file with no picture: ant/notes.txt",
-        "set: passed by 3 pictures in HEIC, which is not read (save as JPEG): ant/a.heic, ant/b.HEIC, "
+        "set: left out 1 file with no picture: ant/notes.txt",
+        "set: left out 3 pictures in HEIC, which is not read (save as JPEG): ant/a.heic, ant/b.HEIC, "
         "ant/c.heif",
     )
     (folder / "ant" / "named.jpg").write_bytes(HEIC)

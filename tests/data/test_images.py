@@ -257,8 +257,8 @@ def test_stray_files_are_passed_by_and_counted(tmp_path: Path, cache: Cache):
     found = load_images(folder, cache)
     assert (found.n, found.labels) == (2, (0, 0))
     assert found.notes == (
-        "set: passed by 4 files with no picture: ORIGIN, README, daisy/Thumbs.db and 1 more",
-        "set: passed by 1 picture outside the class folders: forgotten.jpg",
+        "set: left out 4 files with no picture: ORIGIN, README, daisy/Thumbs.db and 1 more",
+        "set: left out 1 picture outside the class folders: forgotten.jpg",
     )
     (folder / "daisy" / "b").unlink()
     assert load_images(folder, cache).sha256 == clean.sha256

@@ -68,6 +68,15 @@ def test_off_a_terminal_there_is_a_plain_line_a_session():
     assert not observer.moves(begins=True)
 
 
+def test_a_plain_line_leaves_the_last_median_out_where_both_are_wider_than_80_columns():
+    observer = Watched(terminal=False)
+    trials = [SessionState("", f"replay mobilenet_v1-0.25-{precision}") for precision in ("fp32", "int8")]
+    observer.session_ended(trials[0], SessionLatency("image_s", 0.4321), "ok", 12.0)
+    observer.session_starts(RunState(2, 27, 75.0, at_most=True), trials[1])
+    line = "session 2 of at most 27: replay mobilenet_v1-0.25-int8, at most 1:15 left"
+    assert observer.text.splitlines() == [line]
+
+
 def test_reading_pictures_is_told_every_ten_seconds_off_a_terminal():
     observer = Watched(terminal=False)
     for done in range(101):

@@ -134,8 +134,8 @@ def test_what_is_to_be_known_of_the_pictures_is_noted_once(
     progress: list[str] = []
     notes = build(config, session_cache, progress.append).plan.notes
     for begin in (
-        "test: passed by 1 file",
-        "calibration: passed by 1 file",
+        "test: left out 1 file",
+        "calibration: left out 1 file",
         "patches of 40 x 20 are resized",
     ):
         [note] = [note for note in notes if note.startswith(begin)]

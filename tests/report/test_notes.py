@@ -114,17 +114,17 @@ def test_the_same_warning_is_one_line_in_every_rendering(
 @pytest.mark.parametrize(
     ("spreads", "sentence"),
     [
-        ((0.02,), "Latency per image is known to ±5.1 %. About 18 sessions would reach ±1 %."),
+        ((0.02,), "Latency per image is uncertain by 5.1 %. About 18 sessions would reach 1 %."),
         (
             (0.02, 0.05),
-            "Latency per image is known to ±5.1 % to ±13.2 %. About 18 sessions would reach ±1 % for the "
-            "steadiest trial, about 100 for all.",
+            "Latency per image is uncertain by 5.1 % to 13.2 %, depending on the trial. About 18 sessions "
+            "would reach 1 % for the steadiest trial, about 100 for all.",
         ),
         (
             (0.02, 0.001),
-            "Latency per image of 1 of 2 trials is known to ±5.1 %. About 18 sessions would reach ±1 %.",
+            "Latency per image of 1 of 2 trials is uncertain by 5.1 %. About 18 sessions would reach 1 %.",
         ),
-        ((0.5,), "Latency per image is known to ±246.3 %. More than 1,000 sessions would reach ±1 %."),
+        ((0.5,), "Latency per image is uncertain by 246.3 %. More than 1,000 sessions would reach 1 %."),
         ((0.001,), ""),
     ],
 )

@@ -60,7 +60,8 @@ def _against_accuracy(
     ax: panels.Place,
 ) -> list[Axes]:
     """Draw intervals of accuracy upwards, those of the cost sideways; one scale for all panels."""
-    trials, costs = [[pair[side] for _, group in groups for pair in group] for side in (0, 1)]
+    trials = [trial for _, group in groups for trial, _ in group]
+    costs = [cost for _, group in groups for _, cost in group]
     names, labels = tables.trial_names(trials), words.labels(trials)
     series = {trial.key: trial.target for trial in trials} if legend == "target" else words.series(trials)
     styles, is_single = drawing.styles(series.values()), len(groups) == 1

@@ -170,8 +170,9 @@ class StderrObserver(Observer):
             if self._console.is_terminal:
                 self._draw(run, [session])
                 return
-            last = self._last.get(session.host, "")
-            text = f"{_count(run)}: {session.label}{last}, {_left(run)}"
+            text = f"{_count(run)}: {session.label}"
+            left = f", {_left(run)}"
+            text = self._with_last(session.host, text, self._console.width - len(left)) + left
             self._console.print(_shown(text), highlight=False, soft_wrap=True)
 
     def moves(self, *, begins: bool) -> bool:
@@ -242,11 +243,13 @@ class StderrObserver(Observer):
         self._drawn_s = self._clock()
 
     def _line(self, session: SessionState) -> str:
-        """What goes on, and the last median where there is room for it."""
         text = f"{session.label}: {session.stage}" if session.stage else session.label
-        last = self._last.get(session.host, "")
-        fits = len(text) + len(last) <= self._console.width - BAR_WIDTH - 1
-        return text + last if fits else text
+        return self._with_last(session.host, text, self._console.width - BAR_WIDTH - 1)
+
+    def _with_last(self, host: str, text: str, width: int) -> str:
+        """Text with the host's last median, or without it where both are wider than `width` columns."""
+        last = self._last.get(host, "")
+        return text + last if len(text) + len(last) <= width else text
 
 
 @contextmanager
