@@ -66,7 +66,7 @@ def fit(
     profiles = read_profiles(profile) if profile else None
     axes = axes_of(pareto) if pareto else ()
     if reference:
-        from edgebench.judge.published import judge_published
+        from edgebench.judge.core.published import judge_published
 
         require_alone(results, output_dir, declared_power, declared, pareto)
         published = judge_published(profiles, boards=board or ())

@@ -82,7 +82,7 @@ def report(
 ) -> None:
     """Write the report of a result, or of published figures."""
     from edgebench.judge.core.judged import judge_folder
-    from edgebench.judge.published import judge_published
+    from edgebench.judge.core.published import judge_published
     from edgebench.report.forms import require_output
     from edgebench.report.plots.pictures import require_figures_folder
 

@@ -49,13 +49,13 @@ from numpy.typing import NDArray
 from edgebench.judge.cautions import REPLAY
 from edgebench.judge.columns import csv_fields, missing_reasons
 from edgebench.judge.comparison import figure_of, session_values
+from edgebench.judge.core.published import judge_published
 from edgebench.judge.history import NOTHING_REACHES, followed, followed_metrics
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import trial_identity
 from edgebench.judge.power_trace import power_traces
 from edgebench.judge.profile import Profile
-from edgebench.judge.published import judge_published
 from edgebench.judge.summarise import summarise
 from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
 from edgebench.judge.verdict import judge_all
