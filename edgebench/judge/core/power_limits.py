@@ -86,7 +86,7 @@ def power_candidates(trial: Trial, metric: Metric, conditions: Conditions) -> tu
         for estimate in others
         if estimate.low is not None
     ]
-    if not metric.is_power or trial.is_published:
+    if not metric.is_power:
         return first, *fails
     declared = [pair for pair in trial.estimates_of("declared_power") if pair[1].value is not None]
     doubts = [trial.doubts.get(f"power.{key.stage}", "") for key, _ in declared]

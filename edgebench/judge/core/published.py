@@ -1,25 +1,13 @@
-"""Published figures as an experiment that can be judged: every trial of it is marked published.
+"""Published figures as trials that can be judged: each is marked as published and names its source.
 
-They are TOML files in results/reference, which is shipped: each figure names its source.
-
-| published | verdict |
-| --- | --- |
-| k of n | as of a measured share, by its Wilson interval |
-| a bound in words, such as "exceeds 5 W peak" | pass or fail where all of it meets or misses the limit |
-| a bound that leaves the limit open | inconclusive |
-| a number without an interval | inconclusive: its uncertainty was not published |
-| infer_s above a limit of image_s, of which no number was published | fail: image_s is never shorter |
-| a picture, another statistic, nothing | unknown |
-
-A source that speaks of peak power without an averaging time is judged as it stands, with a note. Sources
-are not added up: infer_s below a limit of image_s leaves that open. Mass and size are those of the boards.
+They are TOML files in results/reference, which is shipped.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -29,10 +17,12 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator, mo
 from edgebench.errors import UsageError
 from edgebench.files import read_toml
 from edgebench.installed import shipped_folder
+from edgebench.judge.core.accuracy import share_right
 from edgebench.judge.core.judged import Judged, with_boards
-from edgebench.judge.core.metrics import required_metrics
-from edgebench.judge.core.trial import PUBLISHED, Estimate, EstimateKey, Trial
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.core.metrics import METRICS, required_metrics
+from edgebench.judge.core.recorded import recorded_trials
+from edgebench.judge.core.trial import PUBLISHED, STATED, Estimate, Trial
+from edgebench.judge.core.trials import trial_of
 from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.judge.schedule import Strict
@@ -40,24 +30,29 @@ from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
 from edgebench.records.target import Target
 from edgebench.refusals import form, refusal, refuse
 from edgebench.results.load import StoredResults
-from edgebench.stats.compare import wilson
 from edgebench.suggest import choose, short
 from edgebench.version import __version__
 
 SCENE = SceneRecord(
     name="the study's picture", sha256="", height=4512, width=4512, patch=224, rows=20, columns=20
 )
-"""Scene of image_s and infer_s."""
+"""Scene of published image_s and infer_s."""
 
-BOUNDS: Mapping[str, tuple[str, bool]] = {
-    "above": ("low", True),
-    "at_least": ("low", False),
-    "below": ("high", True),
-    "at_most": ("high", False),
-}
-"""Key -> end that it gives, and whether that end is itself excluded."""
+# Verdicts of published figures.
+#
+# | published | estimate | verdict |
+# | --- | --- | --- |
+# | k of n | share with its Wilson interval | as of a measured share |
+# | a bound in words, such as "exceeds 5 W peak" | one end | pass or fail where all of it is on one side |
+# | a number | value without ends | inconclusive: its uncertainty was not published |
+# | infer_s above a limit of image_s without a number | lower end | fail: image_s is never shorter |
+# | a picture, another statistic, nothing | none | unknown |
+#
+# Sources are not added up: infer_s below a limit of image_s leaves that open. Mass and size are those of the
+# trial's boards.
 
-_FORMS = ("value", "k", *BOUNDS, "picture")
+_BOUNDS = ("above", "at_least", "below", "at_most")
+_FORMS = ("value", "k", *_BOUNDS, "picture")
 _AGAIN = "install edgebench again, from a wheel or a clone"
 _Amount = Annotated[float | None, Field(gt=0, lt=1e18)]
 _NAMED = form("up to 60 small letters, digits, '.', '_' and '-', a letter or digit first")
@@ -65,7 +60,7 @@ _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,59}$", json_schema
 
 
 class _Entry(Strict):
-    """A table of the file: its texts are plain."""
+    """Table of the file, with plain texts."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -76,7 +71,7 @@ class _Entry(Strict):
 
 
 class Source(_Entry):
-    """Who published, as it is quoted behind a verdict; where it can be read."""
+    """Publication, as it is quoted behind a verdict, and its address."""
 
     title: str
     address: str = ""
@@ -86,16 +81,16 @@ class FigureEntry(_Entry):
     """One published figure, in exactly one form.
 
     Attributes:
-        quantity: what it is about; not mass, size and the artifact's size, which a target declares.
-        source: a key of the file's [sources].
-        unit: of its number. Default: the quantity's base unit.
-        value: a number without an interval; `covers` says what it is of.
-        patches: of how many patches a time is; the time of a scene is in proportion to it.
-        k, n: a share, with `covers` for what the n are.
-        above, at_least, below, at_most: a bound that the source states in `words`.
+        quantity: metric; not one that a target declares, a run records or a profile's schedule makes.
+        source: key of the file's [sources].
+        unit: unit of its number. Default: the metric's base unit.
+        value: number without an interval; `covers` says what it covers.
+        patches: patches of a time; the time of a scene is in proportion to it.
+        k, n: share, with `covers` for the n.
+        above, at_least, below, at_most: bound that the source states in `words`.
         picture: it was published as a picture alone, from which no number is read.
-        words: what the source says, as it is quoted behind the verdict.
-        covers: what a number is of, such as the inference of one patch alone.
+        words: quote of the source.
+        covers: scope of the number, such as the inference of one patch alone.
     """
 
     quantity: str
@@ -118,7 +113,7 @@ class FigureEntry(_Entry):
         measured = {
             name: metric
             for name, metric in required_metrics().items()
-            if metric.statistics[0] not in ("declared", "recorded") or metric.name in ("boot_s", "auc")
+            if metric.statistics[0] not in ("declared", "recorded") and not metric.is_scheduled
         }
         unknown = f"unknown quantity {short(self.quantity)}"
         refuse((self.quantity not in measured, unknown, choose(self.quantity, measured)))
@@ -136,35 +131,34 @@ class FigureEntry(_Entry):
             ((k or 0) > (n or 0), f"{k} of {n} is more than all", "write k for the right ones, n for all"),
             (no_time, "patches belong to the value of a scene's time", "leave them out"),
             ((n or self.value) and not self.covers, "covers is missing", 'such as covers = "inference only"'),
-            ({*forms} & {*BOUNDS} and not self.words, "words are missing", "quote the source: words = "),
+            ({*forms} & {*_BOUNDS} and not self.words, "words are missing", "quote the source: words = "),
             (too_much, f"{number:g} is more than every {metric.share_of}", 'write a share, or unit = "%"'),
         )
         return self
 
     def estimate(self, source: Source) -> Estimate:
-        """Estimate in its metric's base unit; a time of some patches as that of the scene."""
-        metric, scaled = required_metrics()[self.quantity], SCENE.patches / (self.patches or SCENE.patches)
+        """Estimate in base units with its source; a time of some patches as that of the scene."""
+        metric = METRICS[self.quantity]
         unit = metric.units[self.unit or metric.unit]
         quote = f'"{self.words}" ({source.title})' if self.words else source.title
-        sourced = (quote, f"it covers {self.covers}" if self.covers else "")
-        if self.picture:
-            return Estimate(
-                basis="published", reason=f"published as a picture, from which no number is read: {quote}"
-            ).with_notes(quote)
+        covers = f"it covers {self.covers}" if self.covers else ""
+        notes = quote, covers, "over what time it is averaged was not published" if metric.is_power else ""
         if self.k is not None and self.n is not None:
-            low, high = wilson(self.k, self.n)
-            share = Estimate(self.k / self.n, low, high, n=self.n, basis="published")
-            return share.with_notes(f"{self.k} of {self.n}", *sourced)
-        for key, (end, strict) in BOUNDS.items():
-            if (number := getattr(self, key)) is not None:
-                bound = Estimate(**{end: number * unit}, strict=strict, basis="published")
-                return bound.with_notes(*sourced)
-        assert self.value is not None
-        value = self.value * unit * scaled
-        base = "" if metric.unit == "1" else f" {metric.unit}"
-        times = f" (the published number times {scaled:g})" if scaled > 1 else ""
-        reason = f"{value:.4g}{base}{times} was published without an interval"
-        return Estimate(value, basis="published", reason=reason).with_notes(*sourced)
+            return replace(share_right(self.k, self.n, *notes), basis="published")
+        if self.value is not None:
+            times = SCENE.patches // self.patches if self.patches else 1
+            scaled = f" (the published number times {times:g})" if times > 1 else ""
+            reason = f"published without an interval{scaled}"
+            estimate = Estimate(self.value * unit * times, reason=reason)
+        elif self.picture:
+            estimate = Estimate(reason="published as a picture, from which no number is read")
+        else:
+            low = self.at_least if self.above is None else self.above
+            high = self.at_most if self.below is None else self.below
+            is_strict = (self.above or self.below) is not None
+            ends = (None if end is None else end * unit for end in (low, high))
+            estimate = Estimate(None, *ends, strict=is_strict, reason="published as a bound")
+        return replace(estimate, basis="published").with_notes(*notes)
 
 
 class TrialEntry(_Entry):
@@ -186,7 +180,7 @@ class TrialEntry(_Entry):
 
     @property
     def record(self) -> TrialRecord:
-        """The trial as a run plans it; variants are named as a run names them."""
+        """Trial as a run plans it; variants are named as a run names them."""
         depth = "" if self.depth_multiplier is None else f"-{self.depth_multiplier}"
         variant = f"{self.model}{depth}-{self.precision}"
         identity = [PUBLISHED, self.target, variant, self.batch, self.concurrency]
@@ -200,7 +194,7 @@ class TrialEntry(_Entry):
 
 
 class Reference(_Entry):
-    """One file of published figures; validated with the set of what other files have."""
+    """One file of published figures; validated with the identities of other files."""
 
     schema_version: Literal[1] = 1
     title: str
@@ -217,24 +211,28 @@ class Reference(_Entry):
                 identities.append((record.key + figure.quantity, f"two figures of {figure.quantity}"))
                 unknown = f"{trial.target}: unknown source {short(figure.source)} of {figure.quantity}"
                 refuse((figure.source not in self.sources, unknown, choose(figure.source, self.sources)))
-            for identity, what in identities:
-                refuse((identity in known, f"{trial.target}: {what}", "take one of the two out"))
+            for identity, twice in identities:
+                refuse((identity in known, f"{trial.target}: {twice}", "take one of the two out"))
                 known.add(identity)
         return self
 
 
 def reference_folder() -> Path:
-    """The folder of published figures that comes with EdgeBench; UsageError where it is missing."""
+    """Folder of the published figures that come with EdgeBench.
+
+    Raises:
+        UsageError: it is missing.
+    """
     if folder := shipped_folder("reference", checkout="results/reference"):
         return folder
     raise UsageError("this installation has no published figures", fix=_AGAIN)
 
 
 def load_references(folder: Path) -> tuple[Reference, ...]:
-    """The files of published figures in a folder, by name.
+    """Files of published figures in a folder, by name.
 
-    Raises UsageError, naming the file and what to write instead, for one that is no such file, for a trial
-    that two of them have, and for a folder without any.
+    Raises:
+        UsageError: there is none; one cannot be read, with its place and the fix; two have the same trial.
     """
     references, known = [], set[str]()
     for file in sorted(folder.glob("*.toml")):
@@ -243,8 +241,8 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
             references.append(Reference.model_validate(tables, context=known))
         except ValidationError as error:
             refused = refusal(error, tables, Reference)
-            what = f"reference {file}: {refused.sentence()}"
-            raise UsageError(what, fix=refused.fix or "see results/reference") from error
+            fault = f"reference {file}: {refused.sentence()}"
+            raise UsageError(fault, fix=refused.fix or "see results/reference") from error
     if not references:
         raise UsageError(f"{folder} has no published figures", fix=_AGAIN)
     return tuple(references)
@@ -253,8 +251,12 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
 def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[str] = ()) -> Judged:
     """Published figures that come with EdgeBench, and their verdicts.
 
-    Without `profiles` by all that are shipped. Mass and size are those of `boards` (`[TARGET=]NAME`), else of
-    the boards that the source names. UsageError as `load_references` and `with_boards`.
+    Args:
+        profiles: profiles to judge by; None for all that are shipped.
+        boards: `[TARGET=]NAME` of boards in place of those that the source names, for mass and size.
+
+    Raises:
+        UsageError: as `load_references` and `with_boards`.
     """
     folder = reference_folder()
     entries = [(reference, trial) for reference in load_references(folder) for trial in reference.trials]
@@ -278,29 +280,32 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
     named = [f"{trial.target}={name}" for _, trial in entries for name in trial.boards]
     record, notes = with_boards(with_boards(record, named)[0], boards)
     results = StoredResults(folder, record)
-    planned = zip(trials_of(results), entries, strict=True)
-    trials = [_published(trial, reference, entry) for trial, (reference, entry) in planned]
+    recorded = recorded_trials(results, STATED.interval)
+    trials = [
+        published_trial(trial_of(recorded[entry.record.key]), entry, reference)
+        for reference, entry in entries
+    ]
     return Judged(results, tuple(profiles), trials, judge_all(trials, profiles), notes)
 
 
-def _published(trial: Trial, reference: Reference, entry: TrialEntry) -> Trial:
-    """A planned trial with its published estimates; mass and size are those of its boards."""
+def published_trial(trial: Trial, entry: TrialEntry, reference: Reference) -> Trial:
+    """Trial without sessions, with the published estimates and the declared mass and size of its boards."""
     unpublished = Estimate(reason="no figure was published")
-    estimates = {
-        key: unpublished if estimate.is_missing else estimate for key, estimate in trial.estimates.items()
-    }
+    estimates = {metric.key(): unpublished for metric in METRICS.values() if not metric.is_size}
+    for name in ("mass_g", "size_mm"):
+        declared = {key: estimate for key, estimate in trial.estimates_of(name) if not estimate.is_missing}
+        estimates |= declared or {METRICS[name].key(): unpublished}
     for figure in entry.figures:
-        metric = required_metrics()[figure.quantity]
-        key = EstimateKey(metric.name, metric.statistics[0])
-        estimates[key] = figure.estimate(reference.sources[figure.source])
+        metric = METRICS[figure.quantity]
+        estimates[metric.key()] = figure.estimate(reference.sources[figure.source])
     patches = min(figure.patches or SCENE.patches for figure in entry.figures)
-    is_extrapolated = patches < SCENE.patches
+    is_scaled = patches < SCENE.patches
     return replace(
         trial,
         status="done",
         reason="",
         estimates=estimates,
         body="" if trial.body == entry.device else trial.body,
-        marks=(*trial.marks, "extrapolated") if is_extrapolated else trial.marks,
-        scene=replace(trial.scene, measured_patches=patches if is_extrapolated else None),
+        marks=(PUBLISHED, "extrapolated") if is_scaled else (PUBLISHED,),
+        scene=replace(trial.scene, measured_patches=patches if is_scaled else None),
     )

@@ -131,8 +131,11 @@ def _missing_reason(trial: Trial, metric: Metric) -> str:
 
 
 def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    estimates = metric.estimates(trial, metric, conditions) or (MISSING,)
-    whole = estimates[0]
+    if trial.is_published:
+        estimates = tuple(estimate for _, estimate in trial.estimates_of(metric.name))
+    else:
+        estimates = metric.estimates(trial, metric, conditions)
+    whole, *_ = estimates = estimates or (MISSING,)
     if trial.is_published and conditions.statistic != metric.statistics[0] and not whole.is_missing:
         other = f"published is the {metric.statistics[0]} of {metric.name}, and not its"
         estimates = (Estimate(reason="; ".join((f"{other} {conditions.statistic}", *whole.notes))),)
@@ -234,8 +237,9 @@ def _without_disturbed(
 
 
 def _reason(word: Word, estimate: Estimate, metric: Metric) -> str:
-    cause = "; ".join(filter(None, (estimate.objection, estimate.reason)))
-    if word == "unknown" or (word == "inconclusive" and cause):
+    sources = estimate.notes if estimate.basis == "published" else ()
+    cause = "; ".join(filter(None, (estimate.objection, estimate.reason, *sources)))
+    if word == "unknown" or (word == "inconclusive" and (estimate.objection or estimate.reason)):
         return cause
     if word == "inconclusive":
         sentence = "the limit is inside the 95 % interval"
