@@ -304,7 +304,7 @@ def simulated_estimate(trial: Trial, name: str, conditions: Conditions) -> Estim
         objection = objection_to(trial.rails[0], "energy_j") if is_metered else ""
         return bounded(trial.rails[0], estimate, objection) if is_metered else estimate
     if not estimate.reason.startswith(OVERLOADED):
-        return estimate
+        return estimate.with_notes("the 99th percentile over cycles" if name.endswith("_p99") else "")
     if load.low is None or load.low <= 1:
         cause = load.reason or "but the 95 % interval of its load begins below 1"
         return Estimate(n=load.n, reason=f"{estimate.reason}; {cause}")

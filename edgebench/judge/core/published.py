@@ -153,11 +153,13 @@ class FigureEntry(_Entry):
         elif self.picture:
             estimate = Estimate(reason="published as a picture, from which no number is read")
         else:
-            low = self.at_least if self.above is None else self.above
-            high = self.at_most if self.below is None else self.below
-            is_strict = (self.above or self.below) is not None
-            ends = (None if end is None else end * unit for end in (low, high))
-            estimate = Estimate(None, *ends, strict=is_strict, reason="published as a bound")
+            low, high = self.above or self.at_least, self.below or self.at_most
+            estimate = Estimate(
+                low=low and low * unit,
+                high=high and high * unit,
+                strict=(self.above or self.below) is not None,
+                reason="published as a bound",
+            )
         return replace(estimate, basis="published").with_notes(*notes)
 
 

@@ -207,7 +207,9 @@ def _judged(
         # A body may be turned: its longest side is compared with the longest that is allowed.
         sides = zip(estimates, limits, strict=True)
         estimate, limit = min(sides, key=lambda side: side[1] - (side[0].value or 0.0))
-    margin = None if estimate.value is None else (estimate.value - limit) * (1 if at_least else -1)
+    margin = None
+    if estimate.value is not None:
+        margin = estimate.value - limit if at_least else limit - estimate.value
     word = word_of(estimate, limit, at_least)
     verdict = Verdict(
         trial.key, "", requirement, estimate, word, limit, margin, _reason(word, estimate, metric)

@@ -58,17 +58,14 @@ def _update(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estim
 
 
 def _of_schedule(name: str, sentence: str, units: Mapping[str, float], **fields: Any) -> Metric:
-    fields = {"source": "passes.parquet", "statistics": ("simulated",), **fields}
+    common: dict[str, Any] = {
+        "source": "passes.parquet",
+        "statistics": ("simulated",),
+        "option": ("a [schedule] in the profile",),
+        "option_of": "profile",
+    }
     return Metric(
-        name,
-        sentence,
-        units,
-        read=_nothing,
-        option=("a [schedule] in the profile",),
-        option_of="profile",
-        compared="",
-        conditions=("schedule",),
-        **fields,
+        name, sentence, units, read=_nothing, compared="", conditions=("schedule",), **common | fields
     )
 
 
@@ -121,6 +118,8 @@ METRICS = (
         source="probes.parquet",
         estimates=_simulated("energy_j.idle"),
         label="Energy per cycle",
+        option=("--meter KIND",),
+        option_of="run",
     ),
     Metric(
         "update_s",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.published import load_references, reference_folder
+from edgebench.judge.core.published import load_references, reference_folder
 
 HEAD = 'title = "t"\n[sources.them]\ntitle = "Them"\n'
 TRIAL = '[[trials]]\ntarget = "board"\ndevice = "a board"\nmodel = "net"\nprecision = "int8"\n'
@@ -26,10 +26,10 @@ def read_text(text):
     return reference
 
 
-def figure_of(text):
+def estimate_of(text):
     reference = parsed(text)
     (entry,) = reference.trials[0].figures
-    return entry.published(reference.sources["them"])
+    return entry.estimate(reference.sources["them"])
 
 
 def test_what_is_shipped_has_a_source_for_every_figure():
@@ -45,20 +45,20 @@ def test_what_is_shipped_has_a_source_for_every_figure():
 
 
 def test_each_form_becomes_a_figure_in_its_base_unit():
-    above = figure_of(f'{PEAK}above = 5000\nunit = "mW"\nwords = "exceeds"')
-    assert (above.bound, above.low, above.high, above.value) == ("above", 5.0, None, None)
-    assert above.quote == '"exceeds" (Them)'
-    at_most = figure_of(f'{PEAK}at_most = 5\nwords = "satisfies"')
-    assert (at_most.bound, at_most.low, at_most.high) == ("at most", None, 5.0)
-    picture = figure_of(f"{PEAK}picture = true")
-    assert (picture.value, picture.low, picture.high, picture.bound) == (None, None, None, "")
-    share = figure_of('quantity = "accuracy"\nsource = "them"\nk = 638\nn = 734\ncovers = "photographs"')
+    above = estimate_of(f'{PEAK}above = 5000\nunit = "mW"\nwords = "exceeds"')
+    assert (above.strict, above.low, above.high, above.value) == (True, 5.0, None, None)
+    assert above.notes[0] == '"exceeds" (Them)'
+    at_most = estimate_of(f'{PEAK}at_most = 5\nwords = "satisfies"')
+    assert (at_most.strict, at_most.low, at_most.high) == (False, None, 5.0)
+    picture = estimate_of(f"{PEAK}picture = true")
+    assert picture.is_missing and picture.n == 0
+    share = estimate_of('quantity = "accuracy"\nsource = "them"\nk = 638\nn = 734\ncovers = "photographs"')
     assert share.value == 638 / 734
     assert share.low is not None and share.high is not None and share.low < 638 / 734 < share.high
-    time = figure_of(
+    time = estimate_of(
         'quantity = "infer_s"\nsource = "them"\nvalue = 163.78\nunit = "ms"\npatches = 1\ncovers = "it"'
     )
-    assert (time.value, time.scaled) == (pytest.approx(65.512), 400)
+    assert time.value == pytest.approx(65.512) and "times 400" in time.reason
 
 
 REFUSED = {
@@ -107,6 +107,11 @@ def test_a_file_that_is_none_is_refused_with_what_to_write(case):
     assert what in caught.value.what
     assert fix in caught.value.fix
     assert "\x1b" not in str(caught.value)
+
+
+def test_numbers_that_a_schedule_makes_cannot_be_published():
+    with pytest.raises(UsageError, match="unknown quantity 'load'"):
+        parsed(ABOVE.replace("power_peak_w", "load"))
 
 
 def test_a_newer_layout_and_a_file_without_trials_are_refused():
