@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.judge.cautions import cautions
+from edgebench.judge.core.metrics.times import untimed_reason
 from edgebench.judge.core.recorded import Recorded
 from edgebench.judge.core.sessions import over_medians
 from edgebench.judge.core.trial import Certainty, Estimate, Trial, Worker
+from edgebench.results.listing import status_of
 from edgebench.stats.compare import slowest
 from edgebench.stats.intervals import MIN_SESSIONS, interval_reason, session_medians
 
 
 def workers_of(recorded: Recorded) -> tuple[Worker, ...]:
     """Workers that shared the device; empty for a lone one."""
-    return tuple(_worker(recorded, number) for number in recorded.several_workers)
+    return recorded.once("workers", lambda: tuple(_worker(recorded, n) for n in recorded.several_workers))
 
 
 def _worker(recorded: Recorded, number: int) -> Worker:
@@ -136,7 +138,8 @@ def slowdown_reason(recorded: Recorded, worker: SharedWorker) -> str:
         changed = ", ".join(target.differences) if target and target.revision_of else ""
         since = f"the device changed ({changed}), and {alone} not measured since"
         return since if changed else f"no trial of {alone} planned"
-    return f"{worker.variant} alone: no finished session times it"
+    _, reason = status_of(lone.trial, lone.sessions, lone.experiment.sessions)
+    return f"{worker.variant} alone: {reason or untimed_reason(lone) or 'no finished session times it'}"
 
 
 def _by_session(worker: SharedWorker) -> tuple[float, ...]:
