@@ -174,3 +174,10 @@ def rails_trial(rails, **changes):
 
 
 STATISTICS = {"power_peak_w": "max", "power_p99_w": "p99"}
+
+
+def sentences(*measured, **more):
+    """Cautions of a trial (arguments as of `edgebench.judge.cautions.cautions`) as text."""
+    from edgebench.judge.cautions import cautions
+
+    return tuple(caution.sentence() for caution in cautions(*measured, **more))

@@ -42,6 +42,7 @@ from edgebench.stats.intervals import MIN_SESSIONS
 
 T = TypeVar("T")
 
+
 @dataclass(frozen=True, eq=False)
 class Recorded:
     """Stored sessions and tables of one trial. Samples, scores and batches are read when needed.

@@ -23,6 +23,7 @@ from edgebench.judge.core.trial import STATED, Conditions, Estimate, Trial, Valu
 
 if TYPE_CHECKING:
     from edgebench.judge.core.recorded import Recorded
+    from edgebench.records.target import DeclaredBoot
 
 NOT_PACED = "the passes were not paced (--period)"
 NO_MEMORY = "no finished session says how much memory it took"
@@ -84,14 +85,14 @@ def _deadline_misses(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         unpaced = NOT_PACED if is_timed else "no finished session holds a paced pass"
         yield metric.missing(reason or unpaced if recorded.ok else "")
         return
-    estimate = _share_missed(late_s, STATED.at_least(recorded.confidence).interval)
+    estimate = share_missed(late_s, STATED.at_least(recorded.confidence).interval)
     impossible = impossible_reason(recorded.steady().image_s, "image_s")
     every = f"a scene every {period_s:g} s"
     estimate = Estimate(reason=impossible) if impossible else estimate.with_notes(every)
     yield Reading(metric.key(), estimate, late_s)
 
 
-def _share_missed(late_s: Values, confidence: float) -> Estimate:
+def share_missed(late_s: Values, confidence: float) -> Estimate:
     """Share of paced passes that ended after their deadline, from lateness in s by session."""
     from edgebench.stats.compare import share_over_sessions
     from edgebench.stats.intervals import interval_reason
@@ -109,7 +110,7 @@ def _missed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> t
     kept, late_s = trial.estimate(metric.name), trial.values_of(metric.name)
     if kept.value is None or not late_s:
         return (kept,)
-    estimate = _share_missed(late_s, conditions.certainty.at_least(trial.confidence).interval)
+    estimate = share_missed(late_s, conditions.certainty.at_least(trial.confidence).interval)
     return (replace(estimate, notes=kept.notes),)
 
 
@@ -151,28 +152,26 @@ def _size_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tup
     return tuple(estimate for _, estimate in trial.estimates_of(metric.name))
 
 
-def _boot(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    """Declared boot time.
+def boot_estimate(boot: DeclaredBoot | None, doubt: str = "") -> Estimate:
+    """Estimate of a declared boot time; `doubt` is why it may be another machine's.
 
     A maximum passes a limit that it does not exceed and fails none, since it may never be reached; a typical
     time above the limit fails it, and passes none.
     """
-    boot = recorded.shown_target.boot_s if recorded.shown_target else None
     if boot is None:
-        yield metric.missing("the target's description gives no boot time")
-        return
-    is_maximum = boot.kind == "maximum"
-    estimate = Estimate(
-        boot.seconds,
-        low=None if is_maximum else boot.seconds,
-        high=boot.seconds if is_maximum else None,
-        basis="declared maximum" if is_maximum else "declared typical",
-        reason=f"the {boot} may never be reached: it can pass this limit, never fail it"
-        if is_maximum
-        else f"the {boot} bounds no single boot: it can fail this limit, never pass it",
-        final=True,
-    )
-    yield Reading(metric.key(), estimate.with_notes(str(boot), recorded.board_doubts.get("boot_s", "")))
+        return Estimate(reason="the target's description gives no boot time")
+    if boot.kind == "maximum":
+        reason = f"the {boot} may never be reached: it can pass this limit, never fail it"
+        estimate = Estimate(boot.seconds, high=boot.seconds, basis="declared maximum", reason=reason)
+    else:
+        reason = f"the {boot} bounds no single boot: it can fail this limit, never pass it"
+        estimate = Estimate(boot.seconds, boot.seconds, basis="declared typical", reason=reason)
+    return replace(estimate, final=True).with_notes(str(boot), doubt)
+
+
+def _boot(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+    boot = recorded.shown_target.boot_s if recorded.shown_target else None
+    yield Reading(metric.key(), boot_estimate(boot, recorded.board_doubts.get("boot_s", "")))
 
 
 METRICS = (

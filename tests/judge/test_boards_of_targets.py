@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.decision import settled_by
-from edgebench.judge.judged import judge_folder, with_boards
+from edgebench.judge.core.judged import judge_folder, with_boards
+from edgebench.judge.core.next_steps import settling_steps
 from edgebench.records.target import DeclaredPower
 from edgebench.results.load import load
-from tests.fit.summaries import profile
+from tests.judge.trials import profile
 from tests.synthetic_results import QUARTER, made_experiment, write_record
 
 PI = "raspberry-pi-4b"
@@ -117,13 +117,13 @@ def test_what_is_no_board_of_a_target_is_refused(record, text, what, fix):
 def test_the_summaries_doubt_a_board_that_the_machine_does_not_confirm_as_in_a_run(folder):
     judged = judge_folder(folder, boards=[PI])
     assert judged.notes
-    for summary in judged.summaries:
-        assert summary.mass_g == 46.0
-        assert "the machine was declared as Raspberry Pi 4 Model B" in summary.board_doubts["mass_g"]
-    assert [summary.key for summary in judged.summaries] == [s.key for s in judge_folder(folder).summaries]
-    declared = judge_folder(folder, None, ["4:maximum:label"], [PI])
-    assert [power.watts for power in declared.summaries[0].declared_power] == [4.0]
-    assert "declared_power" not in declared.summaries[0].board_doubts
+    for trial in judged.trials:
+        assert trial.estimate("mass_g").value == 46.0
+        assert "the machine was declared as Raspberry Pi 4 Model B" in trial.doubts["mass_g"]
+    assert [trial.key for trial in judged.trials] == [trial.key for trial in judge_folder(folder).trials]
+    [declared, *_] = judge_folder(folder, None, ["4:maximum:label"], [PI]).trials
+    assert [estimate.value for _, estimate in declared.estimates_of("declared_power")] == [4.0]
+    assert "declared_power" not in declared.doubts
 
 
 LIMITS = {"image_s": 1e3, "power_mean_w": 100.0, "energy_j": 1e3, "mass_g": 50.0, "size_mm": (90, 60, 20)}
@@ -136,7 +136,7 @@ def words_of(folder, facts, boards, **limits):
         write_record(file, {**json.loads(file.read_text()), "device": facts})
     profiles = [profile(quantity=name, limit=limit) for name, limit in (limits or LIMITS).items()]
     judged = judge_folder(folder, profiles, boards=boards)
-    return {verdict.quantity: (verdict.verdict, verdict.reason) for verdict in judged.verdicts}
+    return {verdict.requirement.quantity: (verdict.word, verdict.reason) for verdict in judged.verdicts}
 
 
 @pytest.fixture
@@ -178,4 +178,5 @@ def test_what_would_settle_it_is_the_declared_board(metered):
     limit = [profile(quantity="image_s", limit=1e3)]
     judged = judge_folder(metered, limit, boards=[PI])
     [verdict] = judged.verdicts
-    assert "declared board" in settled_by(judged.summaries[0], verdict)
+    [step] = settling_steps(judged.trials[0], verdict)
+    assert "declared board" in step.reason

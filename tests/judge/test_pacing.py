@@ -1,18 +1,22 @@
 """Paced and sustained figures of a trial, from made passes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.cautions import Observed, paced_of, sustained_of
+from edgebench.judge.cautions import Observed, sustained_of
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.metrics.board import share_missed
+from edgebench.judge.core.trial import Estimate, EstimateKey
+from edgebench.judge.core.verdict import judge
 from edgebench.judge.latency import SteadyPasses, steady_passes
 from edgebench.judge.profile import parse_profile
-from edgebench.judge.trial_summary import Paced
-from edgebench.judge.verdict import judge
 from edgebench.records.session import Pass
 from edgebench.results import tables
 from tests.fakes import made_pass
-from tests.fit.summaries import sentences, summary
+from tests.judge.trials import sentences, trial
 from tests.sample_tables import rows_of_frame
 
 SECOND = 1_000_000_000
@@ -50,23 +54,24 @@ def test_due_times_and_lateness_are_columns_of_the_steady_passes_alone():
 def test_misses_are_counted_over_all_sessions_and_said():
     frame = rows([paced_pass(1, -SECOND), paced_pass(2, SECOND // 2)], [paced_pass(1, 0), paced_pass(2, 100)])
     steady = steady_passes(rows_of_frame(frame), [0, 1], 4)
-    paced = paced_of(steady, 2.0)
-    assert paced is not None
-    assert (paced.period_s, paced.passes, paced.misses, paced.worst_lateness_s) == (2.0, 4, 2, 0.5)
-    assert paced.by_session == ((1, 2), (1, 2))
+    share = share_missed(steady.lateness_s, 0.95)
+    assert (share.value, share.n, share.sessions) == (0.5, 4, (0.5, 0.5))
     # They are no stages.
     assert set(steady.stages_ms) == {"patchify", "preprocess", "infer"}
     texts = [text for text in sentences([], steady) if "paced" in text]
     [text] = texts
     assert text == "2 of 4 paced passes were not done when the next had to start; the worst was 0.500 s late"
-    assert paced_of(steady, None) is None
 
 
 @pytest.mark.parametrize(
     ("by_session", "word", "sentence"),
     [
-        (((3, 3), (2, 3), (3, 3)), "fail", "whole 95 % interval of 8 misses in 9 passes misses the limit"),
-        (((0, 127), (0, 127), (0, 127)), "pass", "0 misses in 381 passes meets the limit; a scene every 2 s"),
+        (((3, 3), (2, 3), (3, 3)), "fail", "misses the limit; 8 misses in 9 passes"),
+        (
+            ((0, 127), (0, 127), (0, 127)),
+            "pass",
+            "0 misses in 381 passes; a scene every 2 s",
+        ),
         (((0, 126), (0, 126), (0, 126)), "inconclusive", "inside the 95 % interval"),
         (((9, 9), (9, 9)), "inconclusive", "2 sessions"),
         # As many misses, all of them in one session: that session's luck is not the trial's.
@@ -76,19 +81,22 @@ def test_misses_are_counted_over_all_sessions_and_said():
 )
 def test_missed_deadlines_can_be_required(by_session, word, sentence):
     misses, passes = (sum(column) for column in zip(*by_session, strict=True))
-    paced = Paced(2.0, passes, misses, 0.1, by_session)
-    [verdict] = judge(summary(paced=paced), at_most_missed(1.0))
-    assert (verdict.verdict, verdict.unit) == (word, "%")
+    late_s = tuple([0.1] * missed + [-0.1] * (count - missed) for missed, count in by_session)
+    key = METRICS["deadline_misses"].key()
+    share = share_missed(late_s, 0.95).with_notes("a scene every 2 s")
+    paced = replace(trial(estimates={key: share}), values={key: late_s})
+    [verdict] = judge(paced, at_most_missed(1.0))
+    assert verdict.word == word
     assert sentence in verdict.reason
-    assert verdict.value == pytest.approx(100 * misses / passes)
+    assert verdict.estimate.value == pytest.approx(misses / passes)
 
 
 def test_without_a_pace_there_is_no_share_of_misses():
-    [verdict] = judge(summary(), at_most_missed(1.0))
-    assert (verdict.verdict, verdict.value) == ("unknown", None)
+    unpaced = Estimate(reason="the passes were not paced (--period)")
+    key = EstimateKey("deadline_misses", "share")
+    [verdict] = judge(trial(estimates={key: unpaced}), at_most_missed(1.0))
+    assert (verdict.word, verdict.estimate.value) == ("unknown", None)
     assert verdict.reason == "the passes were not paced (--period)"
-    [verdict] = judge(summary(image_s=()), at_most_missed(1.0))
-    assert verdict.reason == "no finished session holds a paced pass"
 
 
 def at_most_missed(percent):
@@ -104,9 +112,7 @@ unit = "%"
 
 def test_in_time_is_no_warning():
     steady = steady_passes(rows_of_frame(rows([paced_pass(1, -SECOND), paced_pass(2, -SECOND // 2)])), [0], 4)
-    paced = paced_of(steady, 2.0)
-    assert paced is not None
-    assert (paced.misses, paced.worst_lateness_s) == (0, -0.5)
+    assert share_missed(steady.lateness_s, 0.95).value == 0
     assert not any("due" in text for text in sentences([], steady))
 
 

@@ -5,7 +5,7 @@ import pytest
 from edgebench.judge.latency import SteadyPasses
 from edgebench.records.stored import Failure, GoldenCheck, SessionRecord
 from edgebench.stats.power import IdleDrift
-from tests.fit.summaries import sentences
+from tests.judge.trials import sentences
 
 GOLDEN = GoldenCheck(max_abs_diff=0.0, tolerance=0.001, top1_equal=5, n=5, reference="reference kernels")
 

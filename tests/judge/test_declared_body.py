@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from edgebench.judge.cautions import board_doubts, cautions
+from edgebench.judge.core.trial import Estimate, EstimateKey
+from edgebench.judge.core.verdict import judge
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.verdict import judge
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import DeclaredBoard, Target
-from tests.fit.summaries import profile, summary
+from tests.judge.trials import profile, trial
 
 PI = Target(
     name="pi",
@@ -42,10 +43,18 @@ def test_a_machine_that_is_the_board_leaves_no_doubt():
 def test_another_machine_is_said_at_both_verdicts_and_once_among_the_warnings(board, words):
     doubts = board_doubts(PI, [session("Raspberry Pi 4 Model B Rev 1.4"), session(board)])
     assert set(doubts) == {"mass_g", "size_mm"}
-    trial = summary(mass_g=PI.mass_g, size_mm=PI.size_mm, board_doubts=doubts)
+    stages = zip(("longest", "middle", "shortest"), PI.size_mm, strict=True)
+    keys = {EstimateKey("size_mm", "declared", stage=stage): side for stage, side in stages}
+    keys[EstimateKey("mass_g", "declared")] = PI.mass_g
+    declared = trial(
+        estimates={
+            key: Estimate.exact(number, basis="declared").with_notes(doubts[key.metric])
+            for key, number in keys.items()
+        }
+    )
     for quantity, limit in (("mass_g", 50), ("mass_g", 40), ("size_mm", (90, 60, 20))):
-        [verdict] = judge(trial, profile(quantity=quantity, limit=limit))
-        assert verdict.verdict in ("pass", "fail")
+        [verdict] = judge(declared, profile(quantity=quantity, limit=limit))
+        assert verdict.word in ("pass", "fail")
         assert "the machine was declared as Raspberry Pi 4 Model B" in verdict.reason
         assert words in verdict.reason
     [caution] = cautions((), SteadyPasses(), board_doubts=doubts)

@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.power import power_figures, steady_times
-from tests.fit.summaries import summary, verdict
-from tests.fit.test_power_figures import S, _probe, _record, _samples
+from edgebench.judge.core.power import power_of_sessions
+from edgebench.judge.core.steady_time import steady_times
+from tests.judge.test_power_rails import S, _probe, _record, _samples
+from tests.judge.trials import trial, verdict
 from tests.sample_tables import rows_of_frame
 
 
@@ -73,18 +74,18 @@ def test_energy_is_that_of_the_passes_or_of_the_cycles(period_s, until_s, mean_w
     )
     samples = _samples(load, rate_hz=1000.0)
     times = steady_times([record], rows_of_frame(rows), {0: 10.0})
-    power = power_figures([record], rows_of_frame(samples[samples["t_ns"] < until_s * 1e9]), times)
-    assert power is not None
-    [figure] = power.figures
-    assert figure.mean_w == pytest.approx(mean_w, rel=2e-3)
-    assert figure.energy_j == pytest.approx(energy_j, rel=2e-3)
+    until = rows_of_frame(samples[samples["t_ns"] < until_s * 1e9])
+    [power] = power_of_sessions([record], lambda: until, times)
+    energy, net = power.estimates["energy_j"], power.estimates["net_energy_j"]
+    assert power.estimates["power_mean_w"].value == pytest.approx(mean_w, rel=2e-3)
+    assert energy.value == pytest.approx(energy_j, rel=2e-3)
     net_j = energy_j - 0.5 * (0.3 if period_s is None else 1.0)
-    assert figure.net_energy_j == pytest.approx(net_j, rel=2e-3)
-    assert figure.energy_low_j < energy_j < figure.energy_high_j or period_s is None
-    assert (figure.peak_w, figure.uncovered) == (5.0, "")
+    assert net.value == pytest.approx(net_j, rel=2e-3)
+    assert energy.low < energy_j < energy.high or period_s is None
+    assert (power.estimates["power_peak_w"].value, power.rail.uncovered) == (5.0, "")
     whole_periods = "mean and energy are those of whole periods of 1 s, pauses included"
-    assert figure.reason == ("" if period_s is None else whole_periods)
-    assert figure.effective_hz == pytest.approx(1000.0, rel=1e-3)  # whatever it states
+    assert power.rail.reason == ("" if period_s is None else whole_periods)
+    assert power.rail.effective_hz == pytest.approx(1000.0, rel=1e-3)  # whatever it states
 
 
 def test_mean_power_that_holds_pauses_passes_no_limit_that_the_passes_may_miss():
@@ -101,21 +102,18 @@ def test_mean_power_that_holds_pauses_passes_no_limit_that_the_passes_may_miss()
         records.append(_record(n, [{**_probe(rate_hz=20.0), "averaging_ms": 50.0}], windows_ns=windows))
         rows.append(_rows(spans, session=n))
     times = steady_times(records, rows_of_frame(pd.concat(rows)), dict.fromkeys(range(3), 370.0))
-    power = power_figures(records, rows_of_frame(pd.concat(samples)), times)
-    assert power is not None
-    [figure] = power.figures
-    assert figure.mean_w == pytest.approx(2.89, abs=0.02)
-    assert figure.pauses == pytest.approx(0.37, abs=0.001)
-    assert figure.mean_low_w is not None and figure.mean_high_w is not None
-    assert figure.mean_low_w > 2.8
-    assert figure.mean_high_w > 2.89 / 0.63  # nothing drawn in the pauses
-    trial = summary(power=power.figures)
-    judged = verdict(trial, quantity="power_mean_w", limit=3)
-    assert judged.verdict == "inconclusive"
-    assert judged.reason == (
-        "the limit is inside the 95 % interval; the mean holds the pauses between the passes, up to 37.0% of "
-        "the time: its upper bound is raised by what they can hide"
-    )
-    passed = verdict(trial, quantity="power_mean_w", limit=5)
-    assert (passed.verdict, "what they can hide" in passed.reason) == ("pass", True)
-    assert verdict(trial, quantity="power_mean_w", limit=2.5).verdict == "fail"
+    frame = rows_of_frame(pd.concat(samples))
+    [power] = power_of_sessions(records, lambda: frame, times)
+    mean = power.estimates["power_mean_w"]
+    assert mean.value == pytest.approx(2.89, abs=0.02)
+    assert power.rail.pauses == pytest.approx(0.37, abs=0.001)
+    assert mean.low > 2.8
+    assert mean.high > 2.89 / 0.63  # nothing drawn in the pauses
+    metered = trial(power=((power.rail, power.estimates),))
+    judged = verdict(metered, quantity="power_mean_w", limit=3)
+    assert judged.word == "inconclusive"
+    assert judged.reason.startswith("the limit is inside the 95 % interval; ")
+    assert "up to 37.0% of the time: its upper bound is raised by what they can hide" in judged.reason
+    passed = verdict(metered, quantity="power_mean_w", limit=5)
+    assert (passed.word, "what they can hide" in passed.reason) == ("pass", True)
+    assert verdict(metered, quantity="power_mean_w", limit=2.5).word == "fail"

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 
 from edgebench.judge.cautions import Observed, observe
-from edgebench.judge.power import power_figures
+from edgebench.judge.core.power import power_of_sessions
 from edgebench.probes.jetson import ina3221, tegrastats
 from edgebench.records.stored import PROBE_COLUMNS
-from tests.fit.summaries import sentences
-from tests.fit.test_cautions import CALM, THREE
+from tests.judge.test_cautions import CALM, THREE
+from tests.judge.trials import sentences
 from tests.probes import jetson_board
 from tests.sample_tables import rows_of_frame
 
@@ -206,4 +206,5 @@ def test_telemetry_is_no_power():
     channels = [{"name": "cpu_clock_max", "quantity": "clock", "unit": "MHz"}]
     info = {"kind": "telemetry", "address": "1", "rate_hz": 1.0, "scope": "", "channels": channels}
     records = [record.model_copy(update={"probes": (info,)}) for record in RECORDS]
-    assert power_figures(records, rows_of_frame(rows("cpu_clock_max", FALLING)), {}) is None
+    samples = rows_of_frame(rows("cpu_clock_max", FALLING))
+    assert power_of_sessions(records, lambda: samples, {}) == ()
