@@ -1,7 +1,7 @@
-"""The folder of a site: which results are in it, its files, and their replacement while people look at it.
+"""Folder of a site: its results, its files, and their replacement while people look at it.
 
-What a browser loads first, data.js, is replaced last: whoever opens the page meanwhile, or after an update
-that was broken off, sees the old data, whose files are still there.
+A browser loads data.js first, which is replaced last: until then, and after an interrupted update, the page
+shows the old data, whose files are still there.
 """
 
 from __future__ import annotations
@@ -35,14 +35,12 @@ from edgebench.explore.trials import (
     published_result,
     read_result,
     script,
-    site_metrics,
-    summary_columns,
 )
 from edgebench.files import read_regular, require_folder, unwritten, write_atomically
+from edgebench.judge.core.judged import run_profiles
+from edgebench.judge.core.metric import Metric
+from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.history import followed_metrics
-from edgebench.judge.judged import run_profiles
-from edgebench.judge.metric import Metric
-from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
 from edgebench.report import words
 from edgebench.results.archive import unpack_archive
@@ -65,10 +63,10 @@ from edgebench.version import __version__
 
 SCHEMA = 1
 MARK = ".edgebench-site"
-"""The file that says that a folder is a site, with the names of the page's files in it."""
+"""File that marks a folder as a site and holds the names of the page's files."""
 
 LOCK = ".edgebench-site.lock"
-"""Held while the files are replaced: two that write one folder would each remove the other's."""
+"""Lock that is held while the files are replaced, since two writers would remove each other's."""
 
 DATA, SESSIONS, RESULTS = "data.js", "sessions.js", "results"
 _PAGE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
@@ -79,17 +77,17 @@ _MOST_MARK_BYTES = 64 << 10
 Progress = Callable[[int, int], None]
 
 
-# What is asked for: result folders, archives, and folders of both.
+# Sources: result folders, archives, and folders of both.
 
 
 @dataclass(frozen=True)
 class Source:
-    """A result that is to be shown.
+    """Result that is shown.
 
     Attributes:
         path: its folder, or the archive.
-        state: another one once it changes.
-        begun_utc: ISO 8601; empty where it is not known, as of an archive.
+        state: text that differs once it changes.
+        begun_utc: start, ISO 8601; empty where it is not known, as for an archive.
         is_archive: whether it is unpacked to be read.
     """
 
@@ -100,7 +98,7 @@ class Source:
 
 
 def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableResult]]:
-    """The results in some places, folders before archives, and what is left out: copies and unreadable ones.
+    """Results in some places, folders before archives, and those left out: copies and unreadable ones.
 
     Args:
         places: folders of results and archives (*.zip), result folders, archives.
@@ -122,7 +120,7 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
             for result in stored:
                 if names is None or result.path.name in names:
                     results[result.path.absolute()] = result
-            unreadable += [each for each in damaged if names is None or each.result in names]
+            unreadable += [result for result in damaged if names is None or result.result in names]
             archives = [] if is_result else sorted(place.glob("*.zip"))
         for archive in archives:
             try:
@@ -141,7 +139,7 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
 
 
 class Site:
-    """The site of the results in some places; what did not change since the last update is not read again."""
+    """Site of the results in some places. Results that did not change are read once."""
 
     def __init__(
         self,
@@ -153,19 +151,19 @@ class Site:
         target_names: bool = False,
         watched: bool = False,
     ) -> None:
-        """A site in a folder, which is made where it is missing.
+        """Make a site in a folder, which need not exist.
 
         Args:
-            folder: the site's.
-            places: as of `sources_in`.
-            published: whether the published figures that come with EdgeBench are shown, too.
+            folder: folder of the site.
+            places: places of `sources_in`.
+            published: whether the published numbers that come with EdgeBench are also shown.
             profiles: names or files of profiles that are offered besides those that come with EdgeBench and
                 those that the results were run with.
             target_names: whether the names that targets were given are shown.
-            watched: whether the page looks again and again whether there is other data.
+            watched: whether the page looks for new data again and again.
 
         Raises:
-            UsageError: the folder is part of a result, or has files that are no site's; or a profile is bad.
+            UsageError: the folder is part of a result, or has other files; or a profile is bad.
         """
         require_site(folder)
         self.folder, self._places = folder, tuple(places)
@@ -184,13 +182,13 @@ class Site:
         self.left_out: list[UnreadableResult] = []
 
     def update(self, progress: Progress = lambda done, total: None) -> bool:
-        """Bring the files up to date; False where nothing has changed since the last update.
+        """Bring the files up to date. Returns False if nothing has changed since the last update.
 
         Args:
-            progress: called with how many results are read, and of how many.
+            progress: called with the number of results that are read, and of all.
 
         Raises:
-            StoredResultError: no result can be read, it says what was searched; or a file cannot be written.
+            StoredResultError: no result can be read, or a file cannot be written.
         """
         sources, unreadable = sources_in(self._places)
         if self._seen == (sources, unreadable):
@@ -224,9 +222,9 @@ class Site:
         return True
 
     def _offered(self, sources: Sequence[Source]) -> list[Profile]:
-        """The profiles that come with EdgeBench, those that were named, and those that results carry.
+        """Profiles that come with EdgeBench, that were named, and that results carry.
 
-        Different ones of the same name or title are numbered.
+        Different profiles of one name or title are numbered.
         """
         self._carried = {
             source: self._carried[source] if source in self._carried else _carried(source)
@@ -244,7 +242,7 @@ class Site:
         ]
 
     def _read(self, source: Source) -> ShownResult | UnreadableResult:
-        """A result; its file is written at once, as the files of all would fill the memory."""
+        """Read a result and write its file at once, since the files of all would fill the memory."""
         try:
             with _unpacked(source) as folder:
                 begun_utc = source.begun_utc
@@ -257,7 +255,7 @@ class Site:
             return UnreadableResult.of(source.path, error)
         self._prepare()
         if shown.rows and all(
-            isinstance(each, UnreadableResult) or each.file != shown.file for each in self._known.values()
+            isinstance(known, UnreadableResult) or known.file != shown.file for known in self._known.values()
         ):
             _put(self._file(shown), text.encode())
         return shown
@@ -266,27 +264,27 @@ class Site:
         return self.folder / RESULTS / f"{result.file}.js"
 
     def _prepare(self) -> None:
-        """The folder, once there is something to show: first of all what says whose it is, then the page."""
+        """Make the folder, with the mark first, then the page."""
         if not self._page:
             (self.folder / RESULTS).mkdir(parents=True, exist_ok=True)
             try:
                 self._lock.acquire(timeout=0)
             except Timeout as error:
-                what = f"another edgebench explore is writing {self.folder}"
-                raise StoredResultError(what, fix="wait, or name another folder with -o") from error
+                problem = f"another edgebench explore is writing {self.folder}"
+                raise StoredResultError(problem, fix="wait, or name another folder with -o") from error
             self._page = _page()
             _put(self.folder / MARK, _mark({*_marked(self.folder), *self._page}))
             for name, data in self._page.items():
                 _put(self.folder / name, data)
 
     def _replace(self, shown: Sequence[ShownResult]) -> None:
-        """Write what is on all results, data.js last, then remove what it names no more."""
+        """Write the documents on all results, data.js last, then remove files that it no longer names."""
         self._prepare()
         if self._published:
             shown = [*shown, published_result(self._profiles)]
         data, sessions = documents(shown, self.left_out, self._profiles, self._levels)
         self.without_sessions = data["without_sessions"]
-        files = {f"{each.file}.js" for each in shown if each.file and each.rows}
+        files = {f"{result.file}.js" for result in shown if result.file and result.rows}
         _put(self.folder / SESSIONS, script("edgebenchSessions", sessions).encode())
         _put(self.folder / DATA, script("edgebenchData", data | self._extra).encode())
         for name in _entries(self.folder / RESULTS):
@@ -299,7 +297,7 @@ class Site:
         self.results, self.trials = len(files), data["n"]
 
     def _levels(self, values: Sequence[float]) -> list[tuple[int, float]]:
-        """Where the level of a series changes, and by what ratio; kept, as few series change at once."""
+        """Places and ratios of the changes of a series; kept, as few series change at once."""
         key = tuple(values)
         if key not in self._changes:
             self._changes[key] = [(change.at, change.ratio) for change in change_points(values)]
@@ -308,7 +306,7 @@ class Site:
 
 @contextmanager
 def _unpacked(source: Source) -> Iterator[Path]:
-    """The folder of a result; that of an archive is removed at the end."""
+    """Folder of a result; that of an archive is removed at the end."""
     if not source.is_archive:
         yield source.path
         return
@@ -317,7 +315,7 @@ def _unpacked(source: Source) -> Iterator[Path]:
 
 
 def _carried(source: Source) -> list[Profile]:
-    """The profiles that a result was run with; none where it cannot be read, which is told elsewhere."""
+    """Profiles that a result was run with; none where it cannot be read."""
     try:
         with _unpacked(source) as folder:
             return run_profiles(read_experiment(folder))
@@ -328,7 +326,7 @@ def _carried(source: Source) -> list[Profile]:
 def _once(
     known: Mapping[Source, ShownResult | UnreadableResult],
 ) -> tuple[list[ShownResult], list[UnreadableResult]]:
-    """The results, each once, and what is left out: a copy or an archive of one that is shown, too."""
+    """Distinct results, and those left out: also copies and archives of shown ones."""
     shown: dict[str, ShownResult] = {}
     left_out: list[UnreadableResult] = []
     for source, result in known.items():
@@ -344,13 +342,13 @@ def _once(
 
 
 def require_site(folder: Path) -> None:
-    """UsageError where a folder is no place for a site: it is part of a result, or has files of others."""
+    """Raise UsageError if a folder is part of a result, or has files of others."""
     real, fix = Path(os.path.realpath(folder)), "name a folder of its own with -o"
     if real.is_symlink() or (folder.is_symlink() and not real.exists()):
         raise UsageError(f"-o {folder} is a link that leads nowhere", fix=fix)
-    for each in (real, *real.parents):
-        if (each / EXPERIMENT_FILE).exists():
-            raise UsageError(f"-o {folder} is in the stored result {each.name}", fix=fix)
+    for above in (real, *real.parents):
+        if (above / EXPERIMENT_FILE).exists():
+            raise UsageError(f"-o {folder} is in the stored result {above.name}", fix=fix)
     if not real.exists():
         require_folder(real.parent, "-o")
         return
@@ -366,7 +364,7 @@ def require_site(folder: Path) -> None:
 
 
 def _foreign(folder: Path) -> list[str]:
-    """The names in a folder, and in its `results`, that are no site's."""
+    """Names in a folder, and in its `results`, that belong to no site."""
     entries = _entries(folder)
     own = {*_marked(folder), DATA, SESSIONS, MARK, LOCK} if MARK in entries else set()
     foreign = [
@@ -387,13 +385,13 @@ def _foreign(folder: Path) -> list[str]:
 
 
 def _entries(folder: Path) -> dict[str, bool]:
-    """The names in a folder, and whether each is a plain file and no link."""
+    """Names in a folder, with whether it is a plain file and no link."""
     with os.scandir(folder) as found:
         return {entry.name: entry.is_file(follow_symlinks=False) for entry in found}
 
 
 def _marked(folder: Path) -> set[str]:
-    """The page's files that the mark names; none where it is missing, a link or damaged."""
+    """Files of the page that the mark names; none where it is missing, a link or damaged."""
     path = folder / MARK
     try:
         if path.is_symlink():
@@ -409,21 +407,21 @@ def _mark(names: Iterable[str]) -> bytes:
 
 
 def _page() -> dict[str, bytes]:
-    """The files of the page that come with EdgeBench."""
+    """Files of the page that come with EdgeBench."""
     page = Path(__file__).with_name("page")
     return {path.name: path.read_bytes() for path in page.iterdir() if _PAGE_FILE.fullmatch(path.name)}
 
 
 def _put(path: Path, data: bytes) -> None:
-    """A file in one step; one that is the same already stays."""
+    """Write a file in one step, unless it has these data."""
     if not (path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data):
         write_atomically(path, data)
 
 
-# What is in data.js and sessions.js.
+# Documents of data.js and sessions.js.
 
 Levels = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
-"""Gives the changes of a series: the place of the first value after each, and the ratio of the levels."""
+"""Function that gives the changes of a series: the place of the first value after it, and the ratio."""
 
 
 def documents(
@@ -432,7 +430,7 @@ def documents(
     profiles: Sequence[Profile],
     levels: Levels,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The documents of data.js and sessions.js, as `edgebench.explore.trials` describes them."""
+    """Documents of data.js and sessions.js, as `edgebench.explore.trials` describes them."""
     results = dict(zip(_distinct(result.name for result in shown), shown, strict=True))
     rows = [(name, result, row) for name, result in results.items() for row in result.rows]
     columns = _labels(rows)
@@ -458,11 +456,11 @@ def documents(
                 "better": metric.better,
                 "log": metric.unit not in ("1", "points"),
                 "statistics": metric.statistics,
-                "columns": summary_columns(metric),
+                "columns": _columns(metric.name, figures.get(metric.name)),
             }
-            for metric in site_metrics()
+            for metric in METRICS.values()
         ],
-        "figures": figures,
+        "figures": {name: compact(columns) for name, columns in figures.items()},
         "usual": usual_metrics(list(figures)),
         "python": {"table": PYTHON_TABLE, "rows": PYTHON_ROWS},
         "profiles": [
@@ -475,10 +473,10 @@ def documents(
         "without_sessions": sum(not result.rows for result in shown),
         "left_out": [
             {
-                "result": words.plain(each.result),
-                "why": words.plain(_FOLDERS.sub("", machine.text(each.reason))),
+                "result": words.plain(unreadable.result),
+                "why": words.plain(_FOLDERS.sub("", machine.text(unreadable.reason))),
             }
-            for each in left_out
+            for unreadable in left_out
         ],
     }
     sessions = {
@@ -487,8 +485,8 @@ def documents(
         "begun_utc": [result.begun_utc for _, result, _ in rows],
         "history": _histories(rows, levels),
     }
-    told = json.dumps([data, sessions]).encode()
-    build = {"build": hashlib.blake2b(told, digest_size=8).hexdigest()}
+    content = json.dumps([data, sessions]).encode()
+    build = {"build": hashlib.blake2b(content, digest_size=8).hexdigest()}
     made = {"made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     return build | made | data, build | sessions
 
@@ -500,20 +498,20 @@ _Rows = Sequence[tuple[str, ShownResult, TrialRow]]
 
 
 def _distinct(names: Iterable[str]) -> Iterator[str]:
-    """The names, numbered where they are the same, as `edgebench.scan` has them."""
+    """Names, numbered where they are the same, as in `edgebench.scan`."""
     taken = set[str]()
     for name in names:
         numbered = chain([name], (f"{name} ({number})" for number in count(2)))
-        free = next(each for each in numbered if each not in taken)
+        free = next(candidate for candidate in numbered if candidate not in taken)
         taken.add(free)
         yield free
 
 
 def _labels(rows: _Rows) -> dict[str, list[str]]:
-    """The columns of labels by name; targets are numbered within their device, the oldest first."""
+    """Columns of labels by name; targets are numbered within their device, the oldest first."""
     names: dict[tuple[str, str], str] = {}
     hidden: Counter[str] = Counter()
-    for _, _, row in sorted(rows, key=lambda each: each[1].begun_utc):
+    for _, _, row in sorted(rows, key=lambda entry: entry[1].begun_utc):
         device = row.labels["device"]
         if (device, row.target) not in names:
             hidden[device] += not row.shown_target
@@ -531,18 +529,25 @@ def _labels(rows: _Rows) -> dict[str, list[str]]:
 
 
 def label_differs(name: str, columns: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a label says anything: its texts differ, or no trial is done."""
+    """Tell if the texts of a label differ, or no trial is done."""
     texts = {*columns[name]}
     if name == "target" and len(texts) == len({*columns.get("device", ())}):
-        return False  # one each
+        return False  # one target per device
     return len(texts) > 1 or (name == "status" and texts != {"done"} and bool(texts))
 
 
 def usual_metrics(metrics: Sequence[str]) -> dict[str, Any]:
-    """What axes, columns and comparisons show where nothing is chosen, of the metrics with figures."""
+    """Metrics of axes, columns and comparisons where none is chosen, of those with values."""
     x = next(iter(metrics), "image_s")
-    y = next((name for name in ("accuracy", *metrics) if name in metrics and name != x), "accuracy")
-    return {"x": x, "y": y, "metric": "image_s", "columns": [name for name in USUAL if name in metrics]}
+    higher = [name for name, metric in METRICS.items() if metric.at_least]
+    shown = (name for name in (*higher, *metrics) if name in metrics and name != x)
+    columns = [name for name in USUAL if name in metrics]
+    return {"x": x, "y": next(shown, higher[0]), "metric": "image_s", "columns": columns}
+
+
+def _columns(name: str, figures: Mapping[str, Any] | None) -> list[str]:
+    """Columns of `Results.summaries()` with a metric: its value, then its ends."""
+    return [name, *(f"{name}_{end}" for end in ("low", "high") if figures and figures[end])]
 
 
 def _limit_name(metric: Metric) -> str:
@@ -551,47 +556,44 @@ def _limit_name(metric: Metric) -> str:
 
 
 def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:
-    """A column as its different values, and each entry's place among them; none where all are one."""
+    """Column as its different values, and the place of each entry among them; no places for one value."""
     places = {value: place for place, value in enumerate(dict.fromkeys((*known, *values)))}
     return {"values": list(places), "codes": [places[value] for value in values] if len(places) > 1 else []}
 
 
-def _figures(rows: Sequence[TrialRow]) -> dict[str, str]:
-    """By metric that some trial has a figure of, the usual first: values, ends and reasons, JSON each."""
-    figures = {}
-    for metric in dict.fromkeys((*USUAL, *(metric.name for metric in site_metrics()))):
+def _figures(rows: Sequence[TrialRow]) -> dict[str, dict[str, Any]]:
+    """Values, ends and reasons by metric that some trial has a number of, the usual first."""
+    figures: dict[str, dict[str, Any]] = {}
+    for metric in dict.fromkeys((*USUAL, *METRICS)):
         ends = [row.figures.get(metric, (None, None, None)) for row in rows]
         columns = [
-            [None if each is None else float(f"{each:.6g}") for each in end]
-            for end in zip(*ends, strict=True)
+            [None if number is None else float(f"{number:.6g}") for number in column]
+            for column in zip(*ends, strict=True)
         ]
-        if any(each is not None for column in columns for each in column):
+        if any(number is not None for column in columns for number in column):
             value, low, high = (column if set(column) != {None} else None for column in columns)
             reasons = _coded([row.reasons.get(metric, "") for row in rows], [""])
-            figures[metric] = compact(
-                {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
-            )
+            figures[metric] = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
     return figures
 
 
 def _profile(profile: Profile) -> dict[str, Any]:
-    """A profile with its limits in the units of the figures; a body of three sides has its title alone."""
+    """Profile with its limits in base units; a body of three sides has its title alone."""
     limits = []
-    for each in profile.requirements:
-        quantity = words.judged_quantity(each.quantity, each.statistic, each.averaging_s)
+    for requirement in profile.requirements:
         limit: dict[str, Any] = {
-            "metric": each.quantity,
-            "statistic": each.statistic,
-            "title": f"{quantity} {words.bound(each.limit, each.unit, at_least=each.at_least)}",
+            "metric": requirement.quantity,
+            "statistic": requirement.statistic,
+            "title": words.limit(requirement),
         }
-        if not isinstance(each.limit, tuple):
-            limit["least" if each.at_least else "most"] = each.base_limit
+        if not isinstance(requirement.limit, tuple):
+            limit["least" if requirement.at_least else "most"] = requirement.base_limit
         limits.append(limit)
     return {"name": profile.name, "title": words.plain(profile.title or profile.name), "limits": limits}
 
 
 def _histories(rows: _Rows, levels: Levels) -> dict[str, Any]:
-    """By metric the series of several results, each with its changes; a result alone is no series."""
+    """Series of two or more results by metric, with their changes."""
     histories: dict[str, Any] = {}
     order = sorted(range(len(rows)), key=lambda place: rows[place][1].begun_utc)
     for metric in followed_metrics():
@@ -599,12 +601,12 @@ def _histories(rows: _Rows, levels: Levels) -> dict[str, Any]:
         for place in order:
             if (member := rows[place][2].series.get(metric)) is not None:
                 series.setdefault(member[0], []).append(place)
-        lower = METRICS[metric].better == "lower"
+        at_least = METRICS[metric].at_least
         found = [
             {
                 "trials": members,
                 "changes": [
-                    {"at": at, "ratio": ratio, "word": "better" if (ratio < 1) == lower else "worse"}
+                    {"at": at, "ratio": ratio, "word": "better" if (ratio > 1) == at_least else "worse"}
                     for at, ratio in levels([rows[place][2].series[metric][1] for place in members])
                 ],
                 "reason": change_reason(len(members)),
@@ -617,20 +619,20 @@ def _histories(rows: _Rows, levels: Levels) -> dict[str, Any]:
     return histories
 
 
-# A page that stays open while results come in.
+# Updates of a page that stays open while results come in.
 
 LEAST_WAIT_S, MOST_WAIT_S, SHARE = 5.0, 300.0, 0.1
-"""Time from one look at the results to the next: looks and updates take at most SHARE of it, but it is never
-longer than five minutes."""
+"""Seconds from one look at the results to the next: looks and updates take at most SHARE of it, up to
+MOST_WAIT_S."""
 
 
 def watch(site: Site, tell: Callable[[str], object], wait: Callable[[float], object]) -> None:
-    """Bring a site up to date as sessions end, until a KeyboardInterrupt.
+    """Bring a site up to date as sessions end, until KeyboardInterrupt.
 
     Args:
-        site: which was made.
-        tell: gets a line for each update, and for what keeps it from being one, once.
-        wait: sleeps for some seconds.
+        site: site that was made.
+        tell: called with a line for each update, and once for each problem.
+        wait: function that sleeps for some seconds.
     """
     problem, took_s = "", 0.0
     while True:

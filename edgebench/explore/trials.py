@@ -1,6 +1,6 @@
-"""What a site shows of one result: a row a trial for its first view, and a file with the rest.
+"""Documents of a site on one result: one row per trial for the first view, and a file with the rest.
 
-A site is read by `page/explore.js`. data.js has every trial, one entry a trial in each column::
+A site is read by `page/explore.js`. data.js has every trial, with one entry per trial in each column::
 
     {"schema": 1, "build": "16 hex digits, as in sessions.js", "made_utc", "version", "n": 9000,
      "labels": {"device": {"title": "Device", "differs": whether it says anything, "values": ["cpu", ...],
@@ -11,24 +11,23 @@ A site is read by `page/explore.js`. data.js has every trial, one entry a trial 
                               "reasons": {"values", "codes"}}', ...},
      "profiles": [{"name", "title", "verdicts": {"values", "codes"},
                    "limits": [{"metric", "statistic", "title", "most" or "least"}, ...]}, ...],
-     "without_sessions": how many results have no session, and no trial here,
+     "without_sessions": number of results without a session, which have no trial here,
      "usual": {"x", "y", "metric", "columns": [...]}, the metrics where the address chooses none,
      "python": {"table", "rows"}, which are PYTHON_TABLE and PYTHON_ROWS,
      "left_out": [{"result", "why"}, ...],
      "target_names": true or absent, "refresh_s": seconds between looks at a watched site, or absent}
 
-sessions.js has what comparisons and histories take, of the trials in the same order::
+sessions.js has values by session and histories, of the trials in the same order::
 
-    {"build": "...", "level": 0.95, "trials": [{"image_s": [a number a session], ...} or null, ...],
+    {"build": "...", "level": 0.95, "trials": [{"image_s": [one value per session], ...} or null, ...],
      "begun_utc": ["2025-03-01T12:00:00Z", ...],
      "history": {"image_s": [{"trials": [places, oldest first], "changes": [{"at", "ratio", "word"}],
                               "reason": "why no change was looked for"}, ...]}}
 
 The figures of a metric are JSON in a text, so that a browser reads only those that it shows. Without "codes"
 all trials have the first of "values". results/<id>.js has one result (`result_document`); its id stays as
-sessions end. Numbers of data.js have 6 significant digits, those of the other files all. What is missing is
-null. Every text of a result is one line without control characters, and data: the page never takes it for
-markup.
+sessions end. Numbers of data.js have 6 significant digits, those of the other files all. A missing value is
+null. Every text of a result is one line without control characters; the page never takes it for markup.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,24 +45,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.judge.cautions import REPLAY
-from edgebench.judge.columns import csv_fields, missing_reasons
-from edgebench.judge.comparison import figure_of, session_values
-from edgebench.judge.core.published import judge_published
-from edgebench.judge.history import NOTHING_REACHES, followed, followed_metrics
-from edgebench.judge.metric import Metric
-from edgebench.judge.metrics import METRICS
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.metrics import METRICS, metrics_in
+from edgebench.judge.core.power_trace import PowerTrace, power_traces
+from edgebench.judge.core.published import judge_published, load_references, reference_folder
+from edgebench.judge.core.table import column_of, verdicts_by_trial
+from edgebench.judge.core.trial import PUBLISHED, Estimate, Trial
+from edgebench.judge.core.trials import trials_of
+from edgebench.judge.core.verdict import judge_all
+from edgebench.judge.history import followed, followed_metrics, positive_sessions
 from edgebench.judge.pairing import trial_identity
-from edgebench.judge.power_trace import power_traces
 from edgebench.judge.profile import Profile
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import PUBLISHED, TrialSummary, Verdict
-from edgebench.judge.verdict import judge_all
-from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord
+from edgebench.records.stored import SceneRecord, SessionRecord
 from edgebench.records.target import Target
 from edgebench.report import words
 from edgebench.report.environment import command_line, environment
-from edgebench.report.page import standings_of
-from edgebench.report.tables import metric_text, scope_text, value_of
+from edgebench.report.matrix import cells_of
+from edgebench.report.tables import estimate_text
 from edgebench.results.archive import names_of
 from edgebench.results.load import StoredResults
 from edgebench.results.record_reading import read_experiment
@@ -72,7 +69,7 @@ from edgebench.results.redaction import exported
 from edgebench.results.revisions import swept_name
 
 MOST_POINTS = 2_000
-"""Of a session's passes, or of its power: of more, the lowest and highest of each stretch."""
+"""Passes, or samples of power, of a session that are shown: the lowest and highest of each stretch."""
 
 TITLES = {
     "kind": "Kind", "result": "Result", "date": "Date (UTC)", "device": "Device", "board": "Board",
@@ -81,10 +78,13 @@ TITLES = {
     "power_mode": "Power mode", "scope": "Meter covers", "status": "Status", "source": "Source", "key": "Key",
     "id": "File", "history": "Series",
 }  # fmt: skip
-"""The labels of a trial, by name."""
+"""Titles of the labels of a trial, by name."""
 
-USUAL = ("image_s", "accuracy", "energy_j", "power_peak_w", "memory_bytes", "start_s")
-"""The metrics that are shown where nothing is chosen, and offered first."""
+_PARTS = {metric.part for metric in METRICS.values()}
+USUAL = tuple(
+    name for name, metric in METRICS.items() if {"matrix", "trials"} & {*metric.tables} and name not in _PARTS
+)
+"""Metrics of a report's first tables, which are shown where nothing is chosen, and offered first."""
 
 PYTHON_ROWS = """\
 rows = {rows}
@@ -105,33 +105,34 @@ table = trials[labels].merge(figures, on=["result", "key"], how="left")
 {order}
 print(table.to_string(index=False))
 """
-"""The lines that give the page's table, in which it writes what is chosen."""
+"""Lines that give the page's table, in which it writes the chosen rows and columns."""
 
 
 class TextRule(Protocol):
-    """Makes of outside text what a page may show."""
+    """Rule that turns outside text into text that a page may show."""
 
     def __call__(self, text: object, limit: int = 400, /) -> str:
-        """One line of at most `limit` characters."""
+        """Return one line of at most `limit` characters."""
 
 
 Ends = tuple[float | None, float | None, float | None]
-"""A figure with the ends of its interval; None where they are missing."""
+"""Value with the ends of its interval; None where they are missing."""
 
 
 @dataclass(frozen=True)
 class TrialRow:
-    """One trial of the first view.
+    """Row of one trial in the first view.
 
     Attributes:
         labels: by name of TITLES, all but `result`, `target`, `id` and `history`.
         figures: value, low and high by metric, for the metrics that have any of them.
-        reasons: by metric why there is no value.
-        verdicts: by profile.
-        sessions: by metric one number a session, above 0.
-        series: by metric what the results of a history share, and the figure in it.
-        identity: of the trial in any result, as histories have it.
-        target: its name, which stays here; `shown_target` may be shown, and is empty where it may not.
+        reasons: causes of missing values, by metric.
+        verdicts: words by profile.
+        sessions: one value per session, above 0, by metric.
+        series: identity of the series and value in it, by metric.
+        identity: identity of the trial in any result, as in histories.
+        target: name of the target, which is not shown.
+        shown_target: name that may be shown; else empty.
     """
 
     labels: Mapping[str, str]
@@ -150,10 +151,10 @@ class ShownResult:
     """One result of a site.
 
     Attributes:
-        name: as it is shown.
-        begun_utc: ISO 8601; empty where it is not known.
-        rows: none where no session of it was begun.
-        file: the id of its file in `results/`.
+        name: shown name.
+        begun_utc: start, ISO 8601; empty where it is not known.
+        rows: rows of its trials; none before its first session.
+        file: id of its file in `results/`.
     """
 
     name: str
@@ -162,66 +163,45 @@ class ShownResult:
     file: str = ""
 
 
-@cache
-def site_metrics() -> tuple[Metric, ...]:
-    """The metrics that are one number a trial, whatever the profile."""
-    of_profile = {"schedule", "uplink_bps"}
-    return tuple(
-        metric
-        for metric in METRICS.values()
-        if not (metric.is_size or metric.keyed or of_profile & {*metric.conditions})
-    )
-
-
-def summary_columns(metric: Metric) -> list[str]:
-    """The columns of `Results.summaries()` with a metric: the value, of a share its k; then the ends; n."""
-    headings = {part: heading for heading, part in csv_fields(metric).items()}
-    values = [headings[part] for part in ("", "median", "points", "area", "k") if part in headings][:1]
-    others = [headings[part] for part in ("low", "high", *metric.rail_bounds, "n") if part in headings]
-    return values + (others if "k" in headings else others[:2])
-
-
 def read_result(
     folder: Path, begun_utc: str, profiles: Sequence[Profile], *, target_names: bool
 ) -> tuple[ShownResult, str]:
-    """A result folder as a site shows it, and the text of its file.
+    """Read a result folder: the result as a site shows it, and the text of its file.
 
     Args:
-        folder: of the result, whose name is the result's.
-        begun_utc: when it began; empty where that is not known.
-        profiles: that its trials are judged by.
+        folder: folder of the result, whose name is the result's.
+        begun_utc: start; empty where it is not known.
+        profiles: profiles that judge its trials.
         target_names: whether the names that targets were given are shown.
 
     Raises:
         StoredResultError: the result, or a table of it, is damaged or of another version.
     """
     results = StoredResults(folder, read_experiment(folder))
-    summaries = summarise(results)
-    verdicts = judge_all(summaries, profiles)
+    trials = trials_of(results)
+    judged = Judged(results, tuple(profiles), trials, judge_all(trials, profiles))
     text = plain_text(results, target_names=target_names)
-    labels = {"date": begun_utc[:10], "source": ""}
-    name, record = text(folder.name), results.experiment
+    record = results.experiment
     has_sessions = any(results.session_records(trial.key) for trial in record.trials)
-    rows = tuple(_rows(results, summaries, verdicts, profiles, labels, text) if has_sessions else ())
-    document = result_document(results, summaries, verdicts, profiles, text)
-    file = record.id[:16]  # stays as sessions end, so that addresses of the page stay, too
-    return ShownResult(name, begun_utc, rows, file), script("edgebenchResult", document, file)
+    rows = tuple(_rows(judged, text, date=begun_utc[:10])) if has_sessions else ()
+    file = record.id[:16]  # stays as sessions end, so that addresses of the page stay
+    shown = ShownResult(text(folder.name), begun_utc, rows, file)
+    return shown, script("edgebenchResult", result_document(judged, text), file)
 
 
 def published_result(profiles: Sequence[Profile]) -> ShownResult:
-    """The figures of others that come with EdgeBench; each trial names its sources."""
-    judged = judge_published(profiles)
+    """Published numbers that come with EdgeBench; each trial names its sources."""
     sources = {
-        summary.key: "; ".join(dict.fromkeys(words.plain(figure.source) for figure in summary.published))
-        for summary in judged.summaries
+        entry.record.key: dict.fromkeys(reference.sources[figure.source].title for figure in entry.figures)
+        for reference in load_references(reference_folder())
+        for entry in reference.trials
     }
-    labels = {"date": "", "source": ""}
-    rows = _rows(judged.results, judged.summaries, judged.verdicts, profiles, labels, words.plain, sources)
-    return ShownResult(PUBLISHED, "", tuple(rows))
+    shown = {key: "; ".join(map(words.plain, titles)) for key, titles in sources.items()}
+    return ShownResult(PUBLISHED, "", tuple(_rows(judge_published(profiles), words.plain, sources=shown)))
 
 
 def plain_text(results: StoredResults, *, target_names: bool) -> TextRule:
-    """What a result's texts become: without what `edgebench export` takes out, and names of its targets.
+    """Text rule of a result: it leaves out the private names of `edgebench export`, and names of targets.
 
     A target that is called as its device has no name of its own.
     """
@@ -239,89 +219,72 @@ def plain_text(results: StoredResults, *, target_names: bool) -> TextRule:
     return text
 
 
-_LONGEST = 20_000  # of a text, far beyond what is shown of it
+_LONGEST = 20_000  # characters of a text that are read
 
 
 def _rows(
-    results: StoredResults,
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    profiles: Sequence[Profile],
-    of_result: Mapping[str, str],
-    text: TextRule,
-    sources: Mapping[str, str] | None = None,
+    judged: Judged, text: TextRule, date: str = "", sources: Mapping[str, str] | None = None
 ) -> Iterator[TrialRow]:
-    record = results.experiment
+    results, record = judged.results, judged.results.experiment
     targets = {target.name: target for target in record.targets}
-    names = words.labels(summaries)
-    standings = standings_of(summaries, verdicts)
-    for summary, trial in zip(summaries, record.trials, strict=True):
-        target = targets[summary.target]
-        sessions = [each for each in results.session_records(trial.key) if each.status == "ok"]
-        kind = PUBLISHED if summary.published else kind_of(target, sessions)
+    names, cells = words.labels(judged.trials), cells_of(judged)
+    for trial, planned in zip(judged.trials, record.trials, strict=True):
+        target, scene = targets[trial.target], record.scene_of(planned)
+        sessions = [session for session in results.session_records(trial.key) if session.status == "ok"]
+        kind = PUBLISHED if trial.is_published else kind_of(target, sessions)
         facts = sessions[0].device if sessions and kind != REPLAY else {}
-        rail = summary.primary_rail
         labels = {
-            **of_result,
+            "date": date,
             "kind": kind,
-            "device": words.plain(target.name if summary.published else target.device),
+            "device": words.plain(target.name if trial.is_published else target.device),
             "board": text(_board(target, facts)),
-            "scene": scene_words(record.scene_of(trial)),
-            "model": words.families([summary]),
-            "variant": words.plain(summary.variant),
-            "trial": names[summary.key],
-            "depth_multiplier": "" if summary.depth_multiplier is None else str(summary.depth_multiplier),
-            "precision": words.plain(summary.precision, 16),
-            "batch": str(summary.batch),
+            "scene": scene_words(scene),
+            "model": words.families([trial]),
+            "variant": words.plain(trial.variant),
+            "trial": names[trial.key],
+            "depth_multiplier": "" if trial.depth_multiplier is None else str(trial.depth_multiplier),
+            "precision": words.plain(trial.precision, 16),
+            "batch": str(trial.batch),
             "power_mode": text(_power_mode(target, facts)),
-            "scope": "" if rail is None else scope_text(rail),
-            "status": summary.status,
-            "key": summary.key,
+            "scope": trial.rails[0].scope if trial.rails else "",
+            "status": trial.status,
+            "key": trial.key,
+            "source": (sources or {}).get(trial.key, ""),
         }
-        labels |= {"source": (sources or {}).get(summary.key, "")}
-        figures, reasons = _figures(summary)
-        planned = swept_name(target)
+        figures, reasons = _figures(trial)
+        planned_name = swept_name(target)
+        identity = trial_identity(trial, planned_name)
         members = {
             name: member
-            for name in (() if summary.published else followed_metrics())
-            if (member := followed(METRICS[name], summary, record, trial)) is not None
+            for name in (() if trial.is_published else followed_metrics())
+            if (member := followed(METRICS[name], trial, record, planned)) is not None
         }
-        identity = trial_identity(summary, planned)
+        by_metric = {name: positive_sessions(metric, trial) for name, metric in METRICS.items()}
         yield TrialRow(
             labels=labels,
             figures=figures,
             reasons={name: text(reason) for name, reason in reasons.items()},
             verdicts={
-                profile.name: words.screen_word(standings[summary.key, profile.name].word)
-                for profile in profiles
+                profile.name: words.screen_word(cells[trial.key, profile.name].word)
+                for profile in judged.profiles
             },
-            sessions={
-                metric.name: values
-                for metric in site_metrics()
-                if (values := [float(value) for value in session_values(metric, summary)])
-                and all(0 < value < NOTHING_REACHES for value in values)
-            },
-            series={name: ((identity, *each.of_what), each.value) for name, each in members.items()},
-            identity=(
-                identity,
-                record.scene_of(trial).sha256,
-                trial.patches,
-                summary.published and summary.key,
-            ),
-            target=planned,
-            shown_target=planned if text(planned) == words.plain(planned) else "",
+            sessions={name: values for name, values in by_metric.items() if values},
+            series={name: ((identity, *member.kind), member.value) for name, member in members.items()},
+            identity=(identity, scene.sha256, planned.patches, trial.is_published and trial.key),
+            target=planned_name,
+            shown_target=planned_name if text(planned_name) == words.plain(planned_name) else "",
         )
 
 
 def kind_of(target: Target, sessions: Sequence[SessionRecord]) -> str:
-    """The kind of figures that a trial's sessions have: measured, emulated or replay."""
+    """Kind of a trial's numbers: measured, emulated or replay."""
     if target.device == REPLAY or any(session.own_time for session in sessions):
         return REPLAY
     return "emulated" if any(session.emulated for session in sessions) else "measured"
 
 
 def scene_words(scene: SceneRecord) -> str:
-    """The work of an image: its pixels, its patches, and what the model is given of each."""
+    """Work of an image: its pixels, its patches and their size."""
     if scene.kind == "samples":
         return words.counted(scene.patches, "sample")
     size = f"{scene.patch_width or scene.patch} x {scene.patch}"
@@ -331,55 +294,48 @@ def scene_words(scene: SceneRecord) -> str:
 
 
 def _board(target: Target, facts: Mapping[str, Any]) -> str:
-    """The boards that the target was declared to be, else what its first session says that it is."""
+    """Declared boards of the target, else the board that its first session recorded."""
     if target.boards:
         return " + ".join(board.title for board in target.boards)
     return next((str(facts[name]) for name in ("board", "cpu") if isinstance(facts.get(name), str)), "")
 
 
 def _power_mode(target: Target, facts: Mapping[str, Any]) -> str:
-    """The mode that was asked for, else the one that its first session found."""
+    """Requested power mode, else the one that its first session found."""
     found = facts.get("power_mode")
     found = found.get("name") if isinstance(found, Mapping) else found
     return target.power_mode or (found if isinstance(found, str) else "")
 
 
-def _figures(summary: TrialSummary) -> tuple[dict[str, Ends], dict[str, str]]:
-    """By metric value and ends, and why there is no value, in the base units of the catalogue."""
-    stated, rail = missing_reasons(summary), summary.primary_rail
-    published = {figure.quantity: figure for figure in summary.published}
+def _own_estimates(trial: Trial) -> dict[str, Estimate]:
+    """Estimates of the trial itself by metric, without stages, workers and other statistics."""
+    estimates: dict[str, Estimate] = {}
+    for key, estimate in trial.estimates.items():
+        if key.worker is None and column_of(key) == key.metric:
+            estimates.setdefault(key.metric, estimate)
+    return estimates
+
+
+def _figures(trial: Trial) -> tuple[dict[str, Ends], dict[str, str]]:
+    """Value with its ends, and cause of a missing value, by metric, in base units."""
     figures: dict[str, Ends] = {}
     reasons: dict[str, str] = {}
-    for metric in site_metrics():
-        value, measured = figure_of(metric, summary), value_of(metric, summary)
-        quoted = published.get(metric.name)
-        if value is None and quoted is not None:
-            value, measured = quoted.value, quoted
-        ends = (value, *(getattr(measured, end, None) for end in ("low", "high")))
-        is_number = value is not None and math.isfinite(value)
-        if is_number or any(end is not None for end in ends):
-            figures[metric.name] = tuple(  # type: ignore[assignment]
-                None if each is None or not math.isfinite(each) else float(each) for each in ends
-            )
-        if not is_number:
-            of_rail = rail.reason if rail is not None and metric.rail else ""
-            of_sharing = stated.get(f"sharing.{metric.name}") if metric.together else ""
-            reason = of_sharing or stated.get(metric.json_place) or of_rail or metric.missing(summary)
-            reasons[metric.name] = reason if value is None else "what was recorded is no finite number"
+    for name, estimate in _own_estimates(trial).items():
+        low, high = (None, None) if estimate.is_exact else (_finite(estimate.low), _finite(estimate.high))
+        value = _finite(estimate.value)
+        if value is None:
+            reasons[name] = estimate.reason if estimate.value is None else "a recorded value is not finite"
+            low, high = (low, high) if estimate.value is None else (None, None)
+        if (value, low, high) != (None, None, None):
+            figures[name] = value, low, high
     return figures, reasons
 
 
-# The file of one result: what a trial's own page shows.
+# File of one result, with the page of each trial.
 
 
-def result_document(
-    results: StoredResults,
-    summaries: Sequence[TrialSummary],
-    verdicts: Sequence[Verdict],
-    profiles: Sequence[Profile],
-    text: TextRule,
-) -> dict[str, Any]:
-    """The rest of a result, by trial.
+def result_document(judged: Judged, text: TextRule) -> dict[str, Any]:
+    """Rest of a result, by trial.
 
     ::
 
@@ -390,110 +346,119 @@ def result_document(
                               "stages": [[label, seconds a patch], ...], "cold": [[label, seconds], ...],
                               "warnings": [...], "repeat": "edgebench run ..."}}}
     """
-    record = results.experiment
-    names = words.labels(summaries)
-    titles = {profile.name: words.plain(profile.title or profile.name) for profile in profiles}
-    by_trial = words.grouped((verdict.trial, verdict) for verdict in verdicts)
+    results, record = judged.results, judged.results.experiment
+    names = words.labels(judged.trials)
+    devices = {target.name: target.device for target in record.targets}
+    titles = {profile.name: words.plain(profile.title or profile.name) for profile in judged.profiles}
+    by_trial = verdicts_by_trial(judged.verdicts)
     command = text(command_line(exported(record).command), 4000)
     groups = [
         [text(table.title), [[text(cell) for cell in row] for row in table.rows if _EXECUTABLE not in row[0]]]
         for table in environment(results)
     ]
     trials = {
-        summary.key: {
-            "title": text(f"{_device(record, summary)}, {names[summary.key]}"),
-            "figures": [
-                [_heading(metric), text(_text_of(metric, value))]
-                for metric in site_metrics()
-                if (value := value_of(metric, summary)) is not None
-            ],
+        trial.key: {
+            "title": text(f"{devices[trial.target]}, {names[trial.key]}"),
+            "figures": list(_texts(trial, text)),
             "verdicts": [
                 [
-                    titles[each.profile],
-                    words.limit(each),
-                    f"{words.SYMBOLS[each.verdict]} {words.screen_word(each.verdict)}",
-                    text(each.reason),
+                    titles[verdict.profile],
+                    words.limit(verdict.requirement),
+                    f"{words.SYMBOLS[verdict.word]} {words.screen_word(verdict.word)}",
+                    text(verdict.reason),
                 ]
-                for each in by_trial.get(summary.key, ())
+                for verdict in by_trial.get(trial.key, ())
             ],
             "phases": list(PHASES),
-            "sessions": list(_sessions(results, summary, text)),
-            "stages": [[text(stage), _finite(ms / 1e3)] for stage, ms in summary.stages_ms.items()],
-            "cold": [[text(name), _finite(value)] for name, value in summary.cold.items()],
-            "warnings": [text(each) for each in (*summary.warnings, *summary.failures)],
+            "sessions": list(_sessions(results, trial, text)),
+            "stages": [
+                [text(key.stage), _finite(estimate.value / 1e3)]
+                for key, estimate in trial.estimates.items()
+                if key.stage and key.worker is None and estimate.value and METRICS[key.metric].unit == "ms"
+            ],
+            "cold": [
+                [metric.words, _finite(value)]
+                for metric in metrics_in("start")
+                if metric.unit == "s" and (value := trial.estimate(metric.name).value) is not None
+            ],
+            "warnings": [text(sentence) for sentence in (*trial.warnings, *trial.failures)],
             "repeat": command,
         }
-        for summary in summaries
+        for trial in judged.trials
     }
     about = {"name": text(results.path.name), "begun_utc": text(record.created_utc)}
     return {**about, "environment": groups, "trials": trials}
 
 
-_EXECUTABLE = "python_executable"  # a path of that machine, which a page that is published does without
+_EXECUTABLE = "python_executable"  # a path of that machine
 
 PHASES = ("first", "warmup", "steady", "outside", "")
 
 
-def _device(record: ExperimentRecord, summary: TrialSummary) -> str:
-    return next(target.device for target in record.targets if target.name == summary.target)
+def _texts(trial: Trial, text: TextRule) -> Iterator[list[str]]:
+    """Heading and text of each estimate that has a value."""
+    for name, estimate in _own_estimates(trial).items():
+        metric = METRICS[name]
+        heading = metric.heading or metric.titled
+        if estimate.value is not None:
+            yield [heading, text(estimate_text(estimate, metric, heading))]
 
 
-def _heading(metric: Metric) -> str:
-    return metric.shown[0].heading.format(label=metric.titled) if metric.shown else metric.titled
-
-
-def _text_of(metric: Metric, value: Any) -> str:
-    return metric_text(value, metric.shown[0].form if metric.shown else "number")
-
-
-def _sessions(results: StoredResults, summary: TrialSummary, text: TextRule) -> Iterator[dict[str, Any]]:
-    """Each session with its passes, or windows, over time; the one that reports draw also with its power."""
-    tables = {name: results.rows_of_trials(name)(summary.key) for name in ("passes", "windows")}
-    traces = power_traces(results, summary)
-    for record in results.session_records(summary.key):
-        of = "passes" if (tables["passes"].whole("session") == record.n).any() else "windows"
-        rows = tables[of]
-        rows = rows.take(rows.whole("session") == record.n)
+def _sessions(results: StoredResults, trial: Trial, text: TextRule) -> Iterator[dict[str, Any]]:
+    """Sessions with their passes, or windows, over time; the one that reports draw also with its power."""
+    tables = {name: results.rows_of_trials(name)(trial.key) for name in ("passes", "windows")}
+    traces = power_traces(results, trial)
+    reason = trial.rails[0].reason if trial.rails else _power_reason(trial)
+    reason = reason or "the page shows the power of one session: the middle one by its mean"
+    for record in results.session_records(trial.key):
+        unit = "passes" if (tables["passes"].whole("session") == record.n).any() else "windows"
+        rows = tables[unit].take(tables[unit].whole("session") == record.n)
         starts, ends = rows.whole("start_ns"), rows.whole("end_ns")
-        trace = next((each for each in traces if each.session == record.n), None)
         origin_ns = int(starts.min()) if rows.count else 0
-        steady, later_s = starts[rows.equal("phase", "steady")], 0.0
-        if trace is not None and len(trace.steady_s) and len(steady):
-            # The trace counts from its own first moment, all here from the first pass.
-            later_s = (int(steady.min()) - origin_ns) / 1e9 - float(trace.steady_s[0, 0])
         lasted = (ends - starts) / 1e9
         kept = thinned(lasted)
         phases = rows.words("phase") if rows.count else None
         passes = {
-            "of": of,
+            "of": unit,
             "n": rows.count,
             "start_s": _numbers((starts[kept] - origin_ns) / 1e9),
             "duration_s": lasted[kept].tolist(),
             "phase": [] if phases is None else [_phase(phases.words[code]) for code in phases.codes[kept]],
         }
-        shown: dict[str, Any] = {
+        trace = next((trace for trace in traces if trace.session == record.n), None)
+        steady = starts[rows.equal("phase", "steady")]
+        later_s = 0.0
+        if trace is not None and len(trace.steady_s) and len(steady):
+            # Times of the trace count from its first moment, all others from the first pass.
+            later_s = (int(steady.min()) - origin_ns) / 1e9 - float(trace.steady_s[0, 0])
+        yield {
             "n": record.n,
             "status": record.status,
             "emulated": record.emulated,
             "passes": passes,
+            "power": _power(trace, later_s, text) if trace else None,
+            "why_no_power": "" if trace else text(reason),
         }
-        if trace is None:
-            why = (
-                summary.power_reason or "the page shows the power of one session: the middle one by its mean"
-            )
-            yield {**shown, "power": None, "why_no_power": text(why)}
-            continue
-        rail = trace.rails[0]
-        places = thinned(rail.watts)
-        power = {
-            "rail": text(f"{rail.rail.meter} {rail.rail.channel}"),
-            "scope": text(trace.scope),
-            "n": len(rail.watts),
-            "t_s": _numbers(rail.t_s[places] + later_s),
-            "w": _numbers(rail.watts[places]),
-            "steady_s": [_numbers(span + later_s) for span in trace.steady_s[:MOST_POINTS]],
-        }
-        yield {**shown, "power": power, "why_no_power": ""}
+
+
+def _power(trace: PowerTrace, later_s: float, text: TextRule) -> dict[str, Any]:
+    """Power of the first rail of a trace, whose times are `later_s` after those of the passes."""
+    rail = trace.rails[0]
+    places = thinned(rail.watts)
+    return {
+        "rail": text(rail.rail.name),
+        "scope": text(trace.scope),
+        "n": len(rail.watts),
+        "t_s": _numbers(rail.t_s[places] + later_s),
+        "w": _numbers(rail.watts[places]),
+        "steady_s": [_numbers(span + later_s) for span in trace.steady_s[:MOST_POINTS]],
+    }
+
+
+def _power_reason(trial: Trial) -> str:
+    """Cause why a trial without a rail has no power."""
+    estimates = (trial.estimate(name) for name, metric in METRICS.items() if metric.compared == "rails")
+    return next((estimate.reason for estimate in estimates if estimate.reason), "")
 
 
 def _finite(value: float | None) -> float | None:
@@ -501,7 +466,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _numbers(values: NDArray[np.float64]) -> list[float | None]:
-    """Seconds or watts to a millionth; None where one is not finite."""
+    """Seconds or watts to a millionth; None for one that is not finite."""
     return [value if math.isfinite(value) else None for value in np.round(values, 6).tolist()]
 
 
@@ -510,7 +475,7 @@ def _phase(word: str) -> int:
 
 
 def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Places of at most MOST_POINTS values, rising: of equal stretches the lowest and the highest each."""
+    """Places of at most MOST_POINTS values, rising: the lowest and the highest of equal stretches."""
     if len(values) <= MOST_POINTS:
         return np.arange(len(values))
     edges = np.linspace(0, len(values), MOST_POINTS // 2 + 1).astype(int)
@@ -525,21 +490,25 @@ def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.array(sorted(places), np.intp)
 
 
-# Files of a site are scripts, since a browser that opens a page from disk lets it load nothing else.
+# Scripts, the only files that a page from disk can load.
 
 
 def compact(document: Any) -> str:
-    """JSON in ASCII, which escapes U+2028, too; ValueError for a number that is not finite."""
+    """JSON in ASCII, without spaces.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
     return json.dumps(document, allow_nan=False, separators=(",", ":"))
 
 
 def script(function: str, document: Any, *arguments: str) -> str:
-    """A call of a function with a JSON document in a text, from which nothing can break out.
+    """Call of a function with a JSON document as an escaped text.
 
     Args:
-        function: of the page.
+        function: function of the page.
         document: plain data, as of `compact`.
-        arguments: in front of the document: letters, digits and hyphens.
+        arguments: arguments in front of the document: letters, digits and hyphens.
     """
     data = compact(document)
     for character, escaped in (("\\", "\\\\"), ("'", "\\'"), ("<", "\\u003c"), (">", "\\u003e")):

@@ -18,16 +18,17 @@ import edgebench
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.explore.site import LOCK, Site, watch
-from edgebench.explore.trials import MOST_POINTS, site_metrics, thinned
+from edgebench.explore.trials import MOST_POINTS, thinned
 from edgebench.files import write_atomically
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.published import judge_published
+from edgebench.judge.core.trial import Estimate, Trial
+from edgebench.judge.core.trials import trials_of
 from edgebench.judge.history import history
 from edgebench.judge.profile import parse_profile, shipped_profiles
-from edgebench.judge.summarise import summarise
-from edgebench.judge.trial_summary import TrialSummary
 from edgebench.results.archive import unpack_archive, write_archive
 from edgebench.results.listing import list_results
 from edgebench.results.load import StoredResults
-from edgebench.stats.interval import Interval
 from tests import synthetic_results
 from tests.explore.conftest import column, decoded, document
 from tests.synthetic_results import QUARTER, write_record
@@ -42,19 +43,16 @@ def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Pa
     for place, (name, key) in enumerate(zip(results, keys, strict=True)):
         loaded = edgebench.load(lab / name)
         row = loaded.summaries().loc[key].to_dict()
-        for metric, heading, low in (
-            ("image_s", "image_s_median", "image_s_low"),
-            ("power_mean_w", "mean_w", "mean_low_w"),
-            ("accuracy", "accuracy_k", "accuracy_low"),
-        ):
-            figures, scale = data["figures"][metric], row["accuracy_n"] if metric == "accuracy" else 1
-            for column_name, expected in (("value", row[heading] / scale), ("low", row[low])):
-                value = figures[column_name][place]
+        for metric in ("image_s", "power_mean_w", "accuracy", "artifact_bytes"):
+            figures = data["figures"].get(metric, {"value": [None] * 6, "low": None, "reasons": None})
+            for end, name_of_column in (("value", metric), ("low", f"{metric}_low")):
+                value = figures[end] and figures[end][place]
+                expected = row.get(name_of_column, math.nan)
                 assert value is None if math.isnan(expected) else value == float(f"{expected:.6g}")
-            reason = decoded(figures["reasons"], place)
-            assert bool(reason) == (figures["value"][place] is None)
-        [summary] = [each for each in loaded.trial_summaries() if each.key == key]
-        assert sessions["trials"][place]["load_s"] == list(summary.load_s_values)
+            if figures["reasons"]:
+                assert bool(decoded(figures["reasons"], place)) == (figures["value"][place] is None)
+        [trial] = [trial for trial in loaded.trial_list() if trial.key == key]
+        assert sessions["trials"][place]["load_s"] == list(trial.estimate("load_s").sessions)
         verdicts = loaded.verdicts([profile.name for profile in shipped_profiles()])
         for profile in data["profiles"]:
             word = decoded(profile["verdicts"], place)
@@ -63,12 +61,13 @@ def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Pa
             so_far = "so far" if "pass" in found else "unknown"
             expected = "pass" if found == {"pass"} else "undecided" if "inconclusive" in found else so_far
             assert word == ("fail" if "fail" in found else expected)
-    assert {metric["name"] for metric in data["metrics"]} == {metric.name for metric in site_metrics()}
+    assert {metric["name"] for metric in data["metrics"]} == set(METRICS)
     assert "refresh_s" not in data and "target_names" not in data
     frame = edgebench.load(lab / "b").summaries()
     columns = {metric["name"]: metric["columns"] for metric in data["metrics"]}
     assert all(columns[name] and {*columns[name]} <= {*frame.columns} for name in data["figures"])
-    assert columns["power_mean_w"] == ["mean_w", "mean_low_w", "mean_high_w"]
+    assert columns["power_mean_w"] == ["power_mean_w", "power_mean_w_low", "power_mean_w_high"]
+    assert columns["artifact_bytes"] == ["artifact_bytes"]
 
 
 def test_a_result_has_a_file_of_its_own(lab: Path, tmp_path: Path) -> None:
@@ -251,12 +250,16 @@ def test_texts_cannot_leave_their_scripts(tmp_path: Path) -> None:
 
 @pytest.mark.attack("explore: figures that are NaN or infinite become null with a reason")
 def test_what_is_no_number_is_null(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(results: StoredResults) -> list[TrialSummary]:
-        first, *others = summarise(results)
-        no_number = Interval(math.nan, -math.inf, math.inf, 3, 9)
-        return [replace(first, image_s=no_number, memory_bytes_values=(0, 1, 2)), *others]
+    def broken(results: StoredResults) -> list[Trial]:
+        first, *others = trials_of(results)
+        wrong = {
+            "image_s": Estimate(math.nan, -math.inf, math.inf, n=9),
+            "memory_bytes": Estimate(1.0, sessions=(0.0, 1.0, 2.0)),
+        }
+        keys = {METRICS[name].key(): estimate for name, estimate in wrong.items()}
+        return [replace(first, estimates={**first.estimates, **keys}), *others]
 
-    monkeypatch.setattr("edgebench.explore.trials.summarise", broken)
+    monkeypatch.setattr("edgebench.explore.trials.trials_of", broken)
     Site(tmp_path / "site", [lab / "a"]).update()
     data, sessions = document(tmp_path / "site" / "data.js"), document(tmp_path / "site" / "sessions.js")
     figures = data["figures"]["image_s"]
@@ -370,8 +373,9 @@ def test_published_figures_are_marked_with_their_sources(lab: Path, tmp_path: Pa
     assert published and all(column(data, "source")[place] for place in published)
     power = data["figures"]["power_peak_w"]
     bounds = {power[end][place] for place in published for end in ("low", "high") if power[end]} - {None}
-    figures = edgebench.published().figures.query("quantity == 'power_peak_w' and bound != ''")
-    assert bounds == {*figures.low.dropna(), *figures.high.dropna()}
+    trials = [trial.estimate("power_peak_w") for trial in judge_published().trials]
+    ends = [end for estimate in trials for end in (estimate.low, estimate.high) if estimate.value is None]
+    assert bounds == {*ends} - {None} != set()
     assert {column(data, "id")[place] for place in published} == {""}
 
 

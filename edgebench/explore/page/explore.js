@@ -618,7 +618,7 @@ function python() {
   const filters = FILTERS.filter((name) => params.has(name));
   const [, down, sort] = /^(-?)(.*)$/.exec(params.get("sort") ?? "") ?? [];
   const columnsBy = metricOf(data, sort).columns ?? [];
-  const by = columnsBy.length === 3 && columnsBy[0];
+  const [by] = columnsBy;
   const narrowed = params.getAll("view").includes("history") || ["from", "to", "only"].some((name) => params.has(name));
   const direct = filters.every((name) => ["device", "precision", "status"].includes(name) && params.getAll(name).every(Boolean));
   const said = direct && !narrowed && (!sort || by);
