@@ -192,7 +192,7 @@ def said(text: str, count: int = 3, of: int = 3) -> Caution:
 def power(*, meter: str = "rapl:", channel: str = "package-0", scope: Any = "chip", **changes: Any) -> Meter:
     """A meter's rail with its estimates by metric; `changes` are fields of Rail or estimates."""
     rail = Rail(
-        f"{meter} {channel}",
+        f"{meter.removesuffix(':')} {channel}",
         meter,
         channel,
         scope,

@@ -8,64 +8,60 @@ from dataclasses import replace
 import pytest
 from matplotlib.container import BarContainer
 
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.trial import Trial
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy
-from edgebench.report.plots.latency import depth_picture, latency, stages, stages_picture
+from edgebench.report.plots.latency import depth_picture, latency, stages, stages_of, stages_picture
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, heights, points, svg_of, texts
 
 
 def test_image_s_by_depth_shows_every_trial_at_its_depth() -> None:
-    summaries = samples.nine()
-    [axes] = latency(summaries, samples.LIMITS)
+    trials = samples.nine()
+    [axes] = latency(trials, samples.LIMITS)
     drawn = points(axes)
     assert set(drawn) == {"fp32", "fp16", "int8"}
     for precision, places in drawn.items():
-        expected = [
-            summary.image_s.median
-            for summary in summaries
-            if summary.precision == precision and summary.image_s
-        ]
+        expected = [trial.estimate("image_s").value for trial in trials if trial.precision == precision]
         assert [y for _, y in places] == expected
         assert [round(x) for x, _ in places] == [0, 1, 2]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.25", "0.5", "1.0"]
-    first = summaries[0].image_s
-    assert first and any(ends == pytest.approx((first.low, first.high)) for ends in heights(axes))
+    first = trials[0].estimate("image_s")
+    assert any(ends == pytest.approx((first.low, first.high)) for ends in heights(axes))
     assert axes.get_yscale() == "log"
 
 
 def test_an_interval_that_is_missing_draws_no_bar() -> None:
-    summary = samples.summary(image_s=samples.interval(0.5, sessions=2))
-    [axes] = latency([summary], by="depth")
+    trial = samples.summary(image_s=samples.interval(0.5, sessions=2))
+    [axes] = latency([trial], by="depth")
     assert heights(axes) == [] and points(axes)["int8"] == [pytest.approx((0.0, 0.5))]
     assert "bars" not in axes.get_ylabel()
     assert axes.get_yscale() == "linear"
 
 
 def test_accuracy_against_latency_shows_both_intervals() -> None:
-    summary = samples.summary()
-    assert summary.image_s and summary.accuracy
-    [axes] = accuracy([summary, samples.summary(0.5, accuracy=None)])
+    trial = samples.summary()
+    share = trial.estimate("accuracy")
+    assert share.low and share.high
+    [axes] = accuracy([trial, samples.summary(0.5, accuracy=None)])
     drawn = points(axes)
     assert list(drawn) == ["int8"]
-    assert drawn["int8"][0] == pytest.approx((summary.image_s.median, 95.4))
+    assert drawn["int8"][0] == pytest.approx((trial.estimate("image_s").value, 95.4))
     [ends] = heights(axes)
-    assert ends == pytest.approx((100 * summary.accuracy.low, 100 * summary.accuracy.high))
+    assert ends == pytest.approx((100 * share.low, 100 * share.high))
     assert "%" in axes.get_ylabel()
 
 
 def test_stages_add_up_to_the_patch() -> None:
-    summaries = samples.nine()
-    [axes] = stages(summaries)
+    trials = samples.nine()
+    [axes] = stages(trials)
     bars = [container for container in axes.containers if isinstance(container, BarContainer)]
     assert [bar.get_label() for bar in bars] == ["patchify", "preprocess", "infer"]
-    for row, summary in enumerate(summaries):
-        assert [bar.patches[row].get_width() for bar in bars] == pytest.approx(
-            list(summary.stages_ms.values())
-        )
+    for row, trial in enumerate(trials):
+        stages_ms = list(stages_of(trial).values())
+        assert [bar.patches[row].get_width() for bar in bars] == pytest.approx(stages_ms)
         last = bars[-1].patches[row]
-        assert last.get_x() + last.get_width() == pytest.approx(sum(summary.stages_ms.values()))
+        assert last.get_x() + last.get_width() == pytest.approx(sum(stages_ms))
 
 
 def test_a_devices_own_stage_lies_within_inference() -> None:
@@ -83,27 +79,27 @@ def test_a_devices_own_stage_lies_within_inference() -> None:
 
 
 def test_a_panel_a_target_and_one_legend() -> None:
-    summaries = [
-        replace(summary, target=target, key=f"{number:08x}{place:08x}")
+    trials = [
+        replace(trial, target=target, key=f"{number:08x}{place:08x}")
         for number, target in enumerate(("cpu", "ncs2", "coral"))
-        for place, summary in enumerate(samples.nine())
+        for place, trial in enumerate(samples.nine())
     ]
     for all_axes in (
-        latency(summaries, {}),
-        accuracy(summaries),
-        stages(summaries),
+        latency(trials, {}),
+        accuracy(trials),
+        stages(trials),
     ):
         assert [axes.get_title(loc="left") for axes in all_axes] == ["cpu", "ncs2", "coral"]
         [legend] = figure_of(all_axes).legends
         assert len(legend.get_texts()) == 3
 
 
-@pytest.mark.parametrize("summaries", [[], [samples.without_figures(0.25, "int8", "failed", "it crashed")]])
-def test_nothing_to_draw_is_drawn_as_nothing(summaries: list[TrialSummary]) -> None:
+@pytest.mark.parametrize("trials", [[], [samples.without_figures(0.25, "int8", "failed", "it crashed")]])
+def test_nothing_to_draw_is_drawn_as_nothing(trials: list[Trial]) -> None:
     for all_axes in (
-        latency(summaries, samples.LIMITS),
-        accuracy(summaries),
-        stages(summaries),
+        latency(trials, samples.LIMITS),
+        accuracy(trials),
+        stages(trials),
     ):
         assert svg_of(all_axes).startswith(b"<?xml")
         [axes] = all_axes
@@ -111,18 +107,18 @@ def test_nothing_to_draw_is_drawn_as_nothing(summaries: list[TrialSummary]) -> N
 
 
 def test_names_from_outside_are_drawn_as_text() -> None:
-    summaries = [
+    trials = [
         samples.summary(target=HOSTILE, precision="_" + HOSTILE, stages_ms={HOSTILE: 1.0, "_infer": 2.0}),
         samples.summary(target="other", precision="int8"),
     ]
     for all_axes in (
-        latency(summaries, {HOSTILE: 0.3}),
-        accuracy(summaries),
-        stages(summaries),
+        latency(trials, {HOSTILE: 0.3}),
+        accuracy(trials),
+        stages(trials),
     ):
         assert svg_of(all_axes)
         assert all_axes[0].get_title(loc="left") == "$\\frac{1}$ <b>&_x ??"
-    assert " _infer" in texts(figure_of(stages(summaries)))
+    assert " _infer" in texts(figure_of(stages(trials)))
 
 
 def test_equal_data_give_equal_bytes_without_a_date() -> None:
@@ -146,15 +142,15 @@ def test_precisions_keep_their_colours() -> None:
     assert len({marker for _, marker in styles.values()}) == 4
 
 
-def own(variant: str, precision: str) -> TrialSummary:
+def own(variant: str, precision: str) -> Trial:
     return replace(
         samples.summary(0.25, precision), key=f"own {variant}", variant=variant, depth_multiplier=None
     )
 
 
 def test_models_that_differ_in_more_than_depth_have_a_place_each() -> None:
-    summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
-    [axes] = latency(summaries, by="model")
+    trials = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
+    [axes] = latency(trials, by="model")
     assert [label.get_text() for label in axes.get_xticklabels()] == [
         "mobilenet_v1-0.25",
         "mobilenet_v1-0.5",
@@ -166,8 +162,8 @@ def test_models_that_differ_in_more_than_depth_have_a_place_each() -> None:
 
 
 def test_a_model_of_one_width_is_left_out_where_depth_is_the_axis() -> None:
-    summaries = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
-    [axes] = latency(summaries, by="depth")
+    trials = [*samples.nine(), own("tower-1a2b3c4d-int8", "int8")]
+    [axes] = latency(trials, by="depth")
     assert sum(len(places) for places in points(axes).values()) == 9
 
 

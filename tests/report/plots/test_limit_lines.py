@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edgebench.judge.core.verdict import verdict_of
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy, accuracy_picture
 from edgebench.report.plots.latency import depth_picture, latency, limits_of, targets
@@ -76,6 +77,7 @@ def test_the_caption_names_the_limits_beyond_the_axis() -> None:
 def test_a_limit_in_milliseconds_is_drawn_in_seconds() -> None:
     nine = samples.nine()
     [verdict, *_] = samples.verdicts(nine)
-    in_ms = replace(verdict, profile="in-ms", limit=1200.0, unit="ms", wanted=False)
-    assert limits_of([in_ms], verdict.quantity) == {"in-ms": pytest.approx(1.2)}
+    requirement = verdict.requirement.model_copy(update={"limit": 1200.0, "unit": "ms"})
+    in_ms = replace(verdict_of(nine[0], requirement), profile="in-ms")
+    assert limits_of([in_ms], requirement.quantity) == {"in-ms": pytest.approx(1.2)}
     assert "Dashed" in depth_picture(nine, {"in-ms": 1.2}).caption

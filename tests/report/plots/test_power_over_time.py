@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from edgebench.judge.judged import Judged
-from edgebench.judge.power_trace import PowerTrace, RailTrace
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.power_trace import PowerTrace, RailTrace
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.report.plots import drawing
 from edgebench.report.plots.power import (
@@ -19,9 +19,10 @@ from edgebench.report.plots.power import (
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, is_a, lines_of, svg_of
 
+RAIL = samples.power()[0]
 TRACE = PowerTrace(
     "a", 1, "board",
-    (RailTrace(samples.power(), np.arange(100) / 10, np.where(np.arange(100) < 30, 1.0, 3.0), 2.9),),
+    (RailTrace(RAIL, np.arange(100) / 10, np.where(np.arange(100) < 30, 1.0, 3.0), 2.9),),
     np.array([[4.0, 6.0], [6.0001, 8.0]]), np.array([[0.0, 3.0], [9.0, 9.9]]),
 )  # fmt: skip
 
@@ -87,7 +88,7 @@ def test_gaps_break_the_line_and_a_lone_sample_is_a_dot() -> None:
 @pytest.mark.attack("a meter gives a reading every 10 us: the figure of its power stays below 100 kB")
 def test_a_million_samples_make_no_larger_figure() -> None:
     t_s = np.arange(1_000_000) / 1e5
-    rails = (RailTrace(samples.power(), t_s, 3 + np.sin(t_s * 1e4), 3.0),)
+    rails = (RailTrace(RAIL, t_s, 3 + np.sin(t_s * 1e4), 3.0),)
     svg = svg_of(power_over_time([replace(TRACE, rails=rails)], {"a": ""}, {}))
     assert len(svg) < 100_000
 
@@ -95,7 +96,7 @@ def test_a_million_samples_make_no_larger_figure() -> None:
 @pytest.mark.attack("a meter's name, rail and scope hold markup: the figure of its power draws them as text")
 def test_names_from_outside_are_drawn_as_text() -> None:
     [rail] = TRACE.rails
-    hostile = replace(rail.rail, meter=HOSTILE, channel=HOSTILE, scope=HOSTILE)
+    hostile = replace(rail.rail, name=f"{HOSTILE} {HOSTILE}", scope=HOSTILE)
     trace = replace(TRACE, scope=HOSTILE, rails=(replace(rail, rail=hostile),))
     svg = svg_of(power_over_time([trace], {"a": HOSTILE}, {HOSTILE: 5.0}))
     assert b"<b>" not in svg and b"&_x" not in svg
@@ -114,22 +115,22 @@ def test_limits_of_power_are_in_watts_with_their_statistic() -> None:
 
 
 def test_a_page_has_the_figure_where_a_meter_was(hostile: Judged, whole: Judged) -> None:
-    picture = power_over_time_picture(hostile.results, hostile.summaries, shipped_profiles())
+    picture = power_over_time_picture(hostile.results, hostile.trials, shipped_profiles())
     assert picture is not None and picture.figure is not None
     assert "coral on the Pi" in picture.alt and "samples over" in picture.alt
-    assert power_over_time_picture(whole.results, whole.summaries, ()) is None
-    metered = next(summary for summary in hostile.summaries if summary.power)
-    unread = replace(metered, power=tuple(replace(rail, channel="gone") for rail in metered.power or ()))
+    assert power_over_time_picture(whole.results, whole.trials, ()) is None
+    metered = next(trial for trial in hostile.trials if trial.rails)
+    unread = replace(metered, rails=tuple(replace(rail, channel="gone") for rail in metered.rails))
     picture = power_over_time_picture(hostile.results, [unread], ())
     assert picture is not None and picture.figure is None and "no meter gave a sample" in picture.caption
 
 
 def test_some_trials_of_every_target_are_drawn(hostile: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "MAX_PANELS", 2)
-    picture = power_over_time_picture(hostile.results, hostile.summaries, ())
-    metered = [summary for summary in hostile.summaries if summary.power]
-    drawn = drawn_traces(hostile.results, hostile.summaries)
-    by_key = {summary.key: summary.target for summary in metered}
+    picture = power_over_time_picture(hostile.results, hostile.trials, ())
+    metered = [trial for trial in hostile.trials if trial.rails]
+    drawn = drawn_traces(hostile.results, hostile.trials)
+    by_key = {trial.key: trial.target for trial in metered}
     assert [by_key[trace.trial] for trace in drawn] == list(dict.fromkeys(by_key.values()))
     assert (
         picture is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.trial import Trial
 from edgebench.report.plots import drawing
 from edgebench.report.plots.sessions import (
     IN_A_PANEL,
@@ -26,9 +26,9 @@ from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, svg_of
 VALUES_S = ((0.20, 0.21, 0.20), (0.22, 0.23, 0.24))
 
 
-def trial(values_s: tuple[tuple[float, ...], ...] = VALUES_S, **changes: Any) -> TrialSummary:
+def trial(values_s: tuple[tuple[float, ...], ...] = VALUES_S, **changes: Any) -> Trial:
     median = float(np.mean([np.median(session) for session in values_s if session]))
-    return replace(samples.summary(), image_s=samples.interval(median), image_s_values=values_s, **changes)
+    return samples.summary(image_s=samples.interval(median), image_s_values=values_s, **changes)
 
 
 def test_passes_stand_in_time_order_as_shares_of_the_trials_median() -> None:
@@ -58,12 +58,12 @@ def test_p90_takes_ten_passes() -> None:
 
 def test_suspected_throttling_is_told_apart_and_named() -> None:
     hot = trial(key="b" * 16, cautions=(Caution(Flag.THERMAL_SUSPECTED),))
-    summaries = [trial(), replace(hot, precision="fp16", variant="mobilenet_v1-0.25-fp16")]
-    figure = figure_of(sessions(summaries))
+    trials = [trial(), replace(hot, precision="fp16", variant="mobilenet_v1-0.25-fp16")]
+    figure = figure_of(sessions(trials))
     colours = [line.get_color() for line in lines_of(figure.axes[0], "trial")]
     assert colours == [drawing.SKY, drawing.VERMILION]
     assert "passes,\nthrottling suspected" in [text.get_text() for text in figure.legends[0].get_texts()]
-    assert "Throttling is suspected of 0.25 fp16." in sessions_picture(summaries).caption
+    assert "Throttling is suspected of 0.25 fp16." in sessions_picture(trials).caption
 
 
 def test_passes_far_above_the_rest_stand_at_the_edge_and_flatten_nothing() -> None:
@@ -87,25 +87,23 @@ def test_thinning_keeps_the_lowest_and_the_highest_in_order() -> None:
 def test_a_large_result_makes_no_large_figure() -> None:
     rng = np.random.default_rng(1)
     blocks = [tuple(rng.normal(0.2, 0.002, 1_000).tolist()) for _ in range(3)]
-    summaries = [
+    trials = [
         trial(tuple(blocks), key=f"{number:016x}", target=f"board {number % 4}") for number in range(100)
     ]
-    shown = drawn_trials(summaries)
-    assert len(shown) == MAX_TRIALS and {summary.target for summary in shown} == {
-        f"board {n}" for n in range(4)
-    }
-    all_axes = sessions(summaries)
+    shown = drawn_trials(trials)
+    assert len(shown) == MAX_TRIALS and {trial.target for trial in shown} == {f"board {n}" for n in range(4)}
+    all_axes = sessions(trials)
     assert len(all_axes) == 4 and MAX_TRIALS // 4 == IN_A_PANEL
     drawn = sum(np.asarray(line.get_xdata()).size for axes in all_axes for line in lines_of(axes, "trial"))
     assert drawn <= MOST_POINTS + 3 * MAX_TRIALS
     assert len(svg_of(all_axes)) < 300_000
-    caption = sessions_picture(summaries).caption
+    caption = sessions_picture(trials).caption
     assert "drawn by the lowest and the highest pass of each part" in caption
     assert "36 of 100 trials are drawn." in caption
 
 
 def test_trials_without_passes_are_left_out_with_the_reason() -> None:
-    published = replace(samples.summary(), image_s_values=(), infer_s_values=())
+    published = replace(samples.summary(), values={})
     [axes] = sessions([published])
     assert [text.get_text() for text in axes.texts] == ["no trial has passes"]
     assert sessions_picture([published]).figure is None

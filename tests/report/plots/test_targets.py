@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial_summary import TrialSummary
+from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.core.trial import Trial
 from edgebench.report.plots import drawing
 from edgebench.report.plots.latency import (
     MAX_ROWS,
@@ -26,15 +26,13 @@ from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, svg_of, texts
 QUICK_S, SLOW_S = ((0.20, 0.201), (0.21, 0.211), (0.20, 0.202)), ((0.40, 0.41), (0.42, 0.43), (0.44, 0.45))
 
 
-def trial(target: str, key: str, values_s: tuple[tuple[float, ...], ...], **changes: Any) -> TrialSummary:
+def trial(target: str, key: str, values_s: tuple[tuple[float, ...], ...], **changes: Any) -> Trial:
     median = float(np.mean([np.median(session) for session in values_s]))
-    figure = samples.interval(median, sessions=len(values_s))
-    return replace(
-        samples.summary(), target=target, key=key, image_s=figure, image_s_values=values_s, **changes
-    )
+    latency = samples.interval(median, sessions=len(values_s))
+    return samples.summary(target=target, key=key, image_s=latency, image_s_values=values_s, **changes)
 
 
-def pair() -> list[TrialSummary]:
+def pair() -> list[Trial]:
     return [trial("slow board", "b" * 16, SLOW_S), trial("quick board", "a" * 16, QUICK_S)]
 
 
@@ -53,7 +51,7 @@ def test_a_row_a_trial_from_the_quickest_with_its_interval_and_ratio() -> None:
         lower_is_better=True,
     )
     ratio = ratios_to_quickest(quickest_first(pair()))["b" * 16]
-    assert (ratio.median, ratio.low, ratio.high) == pytest.approx(
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx(
         (expected.ratio, expected.low, expected.high)
     )
     drawn = texts(figure_of([axes]))
@@ -63,13 +61,11 @@ def test_a_row_a_trial_from_the_quickest_with_its_interval_and_ratio() -> None:
 
 def test_each_row_has_its_own_name_where_targets_alternate() -> None:
     keys = [letter * 16 for letter in "abcd"]
-    summaries = [
-        replace(
-            samples.summary(), key=key, target="ab"[at % 2], batch=1 + at, image_s=samples.interval(1.0 + at)
-        )
+    trials = [
+        samples.summary(key=key, target="ab"[at % 2], batch=1 + at, image_s=samples.interval(1.0 + at))
         for at, key in enumerate(keys)
     ]
-    axes = targets(summaries)
+    axes = targets(trials)
     names = [label.get_text().split(" 1.")[0].replace("\n", " ") for label in axes.get_yticklabels()]
     assert [name[0] + name[-1] for name in names] == ["a1", "b2", "a3", "b4"]
     assert [text[0] for text in drawing.tooltips(figure_of([axes])).values()] == ["a", "b", "a", "b"]
@@ -77,25 +73,26 @@ def test_each_row_has_its_own_name_where_targets_alternate() -> None:
 
 def test_few_sessions_and_published_figures_have_a_ratio_without_interval() -> None:
     few = [trial("a", "a" * 16, QUICK_S[:2]), trial("b", "b" * 16, SLOW_S)]
-    published = [replace(summary, image_s_values=(), infer_s_values=()) for summary in pair()]
-    for summaries in (few, published):
-        [ratio] = ratios_to_quickest(quickest_first(summaries)).values()
-        assert ratio.low is None and ratio.high is None and ratio.median > 1
-        caption = targets_picture(summaries, {}).caption
+    published = [replace(trial, values={}) for trial in pair()]
+    for trials in (few, published):
+        [ratio] = ratios_to_quickest(quickest_first(trials)).values()
+        assert ratio.low is None and ratio.high is None and ratio.value and ratio.value > 1
+        caption = targets_picture(trials, {}).caption
         assert "A ratio without an interval: published, or too few sessions." in caption
     assert "times the quickest" in texts(figure_of([targets(few)]))
 
 
 def test_of_many_trials_the_quickest_of_each_target_is_drawn() -> None:
     many = [
-        replace(
-            samples.summary(), target=f"board {number % 40:02}", key=f"{number:016x}",
+        samples.summary(
+            target=f"board {number % 40:02}",
+            key=f"{number:016x}",
             image_s=samples.interval(0.1 + number / 100),
         )
         for number in range(80)
-    ]  # fmt: skip
+    ]
     rows = quickest_first(many)
-    assert len(rows) == MAX_ROWS == len({summary.target for summary in rows})
+    assert len(rows) == MAX_ROWS == len({trial.target for trial in rows})
     assert rows[0].key == f"{0:016x}" and rows[1].key == f"{1:016x}"
     assert (
         "Drawn of 80 trials: the quickest of each target, the first 36." in targets_picture(many, {}).caption
@@ -103,8 +100,9 @@ def test_of_many_trials_the_quickest_of_each_target_is_drawn() -> None:
 
 
 def test_times_of_different_kinds_are_not_mixed() -> None:
-    infer_alone = replace(samples.summary(1.0), image_s=None)
-    assert [summary.latency_quantity for summary in quickest_first([*pair(), infer_alone])] == ["image_s"] * 2
+    infer_alone = samples.summary(1.0, image_s=None)
+    drawn = quickest_first([*pair(), infer_alone])
+    assert [trial.latency_metric for trial in drawn] == ["image_s"] * 2
     assert targets([infer_alone]).get_xlabel().startswith(METRICS["infer_s"].titled)
 
 
@@ -116,8 +114,8 @@ def test_nothing_to_draw_has_its_reason() -> None:
 
 
 def test_names_from_outside_are_drawn_as_text() -> None:
-    summaries = [replace(each, target=f"{HOSTILE} {at}") for at, each in enumerate(pair())]
-    axes = targets(summaries)
+    trials = [replace(trial, target=f"{HOSTILE} {at}") for at, trial in enumerate(pair())]
+    axes = targets(trials)
     assert b"<b>" not in svg_of([axes])
     assert axes.get_yticklabels()[0].get_text().startswith("$\\frac{1}$ <b>&_x ??")
 
