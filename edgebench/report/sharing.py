@@ -9,9 +9,8 @@ from edgebench.judge.core.metric import Metric
 from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.core.trial import MISSING, Estimate, Trial, Worker
 from edgebench.report import notes, tables, words
-from edgebench.report.blocks import Block, Column, Heading, Notes, Plot, Table, Text
+from edgebench.report.blocks import Block, Column, Heading, Notes, Plot, Section, Table, Text
 from edgebench.report.notes import Trials
-from edgebench.report.page import Section
 
 _NOTE = (
     "Slowdown: time per image, while all workers run, over that of the variant alone. A trial's is its "
