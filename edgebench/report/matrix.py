@@ -332,9 +332,11 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
         estimates = [trial.estimate(metric.name) for trial in trials]
         bare = [replace(estimate, low=None, high=None) for estimate in estimates]
         values = [tables.estimate_text(estimate, metric, column.heading) for estimate in bare]
-        if is_averaged:
-            column = replace(column, heading=column.heading.replace("Peak power", "Peak sample"))
-        scopes = [_scope(metric, trial) for trial in trials]
+        scopes = [""] * len(trials)
+        if metric.unit in ("W", "J") and metric.belongs_to != "board":
+            scopes = [trial.rails[0].scope if trial.rails else "" for trial in trials]
+            heading = metric.titled.replace("Peak power", "Peak sample") if is_averaged else metric.titled
+            column = replace(column, heading=heading)
         known = set(filter(None, scopes))
         if len(known) == 1:
             [scope] = known
@@ -351,12 +353,6 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
         numbers = [estimate.value for estimate in estimates]
         columns.append((column, [Cell(*cell) for cell in zip(texts, values, numbers, strict=True)]))
     return columns
-
-
-def _scope(metric: Metric, trial: Trial) -> str:
-    """Scope of the meter behind a trial's power or energy; empty for other metrics."""
-    is_metered = metric.unit in ("W", "J") and metric.belongs_to != "board"
-    return trial.rails[0].scope if is_metered and trial.rails else ""
 
 
 def _is_within(metric: Metric, trials: Sequence[Trial]) -> bool:

@@ -126,7 +126,7 @@ def margins(matrix: Matrix, *, brief: bool = False) -> Section:
         tuple((name, *(dict(column).get(name, "") for _, column in columns)) for name in names),
     )
     statements = [
-        (name, f"{words.listed(list(limited))} {word}: {reason}")
+        (name, f"{words.listed(list(limited))} {words.screen_word(word)}: {reason}")
         for (name, word, reason), limited in reasons.items()
     ]
     named = Trials(dict(zip(names, names, strict=True)), dict.fromkeys(names, ""))

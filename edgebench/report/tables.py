@@ -10,6 +10,7 @@ from edgebench.judge.core.metric import Metric
 from edgebench.judge.core.metric import Table as MetricTable
 from edgebench.judge.core.metrics import METRICS, metrics_in
 from edgebench.judge.core.power import scope_rank
+from edgebench.judge.core.sessions import PERCENTILES
 from edgebench.judge.core.trial import MISSING, PUBLISHED, Estimate, EstimateKey, Rail, Trial
 from edgebench.report import words
 from edgebench.report.blocks import Column, Table
@@ -199,7 +200,7 @@ def start(trials: Sequence[Trial]) -> Table:
 def power_tables(trials: Sequence[Trial], *, brief: bool = False) -> list[Table]:
     """One table per rail and scope, with one row per trial; those that represent a board first.
 
-    `brief` leaves out how well the meter delivered.
+    `brief` leaves out percentiles and the rate of the meter.
     """
     names = trial_names(trials)
     rails: dict[tuple[bool, str], list[tuple[Trial, Rail]]] = {}
@@ -211,6 +212,8 @@ def power_tables(trials: Sequence[Trial], *, brief: bool = False) -> list[Table]
     for (is_other, name), pairs in sorted(rails.items(), key=lambda item: item[0][0]):
         columns = []
         for metric in metrics_in("power"):
+            if brief and metric.statistics[0] in PERCENTILES:
+                continue
             keys = [EstimateKey(metric.name, metric.statistics[0], rail=rail.name) for _, rail in pairs]
             pairs_of_keys = zip(pairs, keys, strict=True)
             estimates = [trial.estimates.get(key, MISSING) for (trial, _), key in pairs_of_keys]

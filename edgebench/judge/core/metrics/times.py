@@ -170,7 +170,7 @@ METRICS = (
         read=_image.read,
         estimates=_image.estimates,
         label="Latency per image",
-        option=('quantity = "infer_s"',),
+        option=('quantity = "infer_s" in the profile: its device times inference alone',),
         option_of="profile",
         tables=("matrix",),
         where_present=True,
