@@ -149,6 +149,7 @@ def _of_summaries() -> Columns:
         **{
             name: Described(metric.sentence, metric.source, "" if metric.unit == "1" else metric.unit)
             for name, metric in METRICS.items()
+            if not {"schedule", "uplink_bps"} & {*metric.conditions}  # of a profile alone
         },
         "<metric>_<part>": Described(
             "Another statistic of a metric, a stage of an image, a side of a size, or a kind of declared "

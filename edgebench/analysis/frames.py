@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from edgebench.judge.core.table import (
     estimate_cells,
     estimate_rows,
     identity_cells,
+    part_of,
     wide_rows,
 )
 from edgebench.judge.core.trial import Rail, Trial, Worker
@@ -104,39 +105,24 @@ def wide_frame(trials: Sequence[Trial]) -> pd.DataFrame:
     return frame
 
 
-def rail_frame(trials: Sequence[Trial]) -> pd.DataFrame:
-    """One row per trial and rail of its meters, the rail that represents the board first."""
-    rails = [(trial, rail) for trial in trials for rail in trial.rails]
+def parts_frame(trials: Sequence[Trial], parts: Literal["rails", "workers"]) -> pd.DataFrame:
+    """One row per trial and rail of its meters, or worker, with its fields and its estimates.
+
+    The rail that represents the board is the first. Nothing is pooled over workers.
+    """
+    rows = [(trial, part) for trial in trials for part in getattr(trial, parts)]
+    metrics = aligned([estimate_cells(part_of(trial.estimates.items(), part)) for trial, part in rows])
+    fields = dtypes_of(Rail if parts == "rails" else Worker)
+    dtypes = {**IDENTITY, "marks": "str", **fields}  # a worker's variant is its own
     cells = [
-        estimate_cells(entry for entry in trial.estimates.items() if entry[0].rail == rail.name)
-        for trial, rail in rails
-    ]
-    return _parts_frame(Rail, rails, cells)
-
-
-def worker_frame(trials: Sequence[Trial]) -> pd.DataFrame:
-    """One row per trial and worker, of trials whose device several shared. Nothing is pooled over workers."""
-    workers = [(trial, worker) for trial in trials for worker in trial.workers]
-    cells = [
-        estimate_cells(entry for entry in trial.estimates.items() if entry[0].worker == worker.number)
-        for trial, worker in workers
-    ]
-    return _parts_frame(Worker, workers, cells)
-
-
-def _parts_frame(type_: type, parts: Sequence[tuple[Trial, Any]], cells: Sequence[Row]) -> pd.DataFrame:
-    fields = dtypes_of(type_)
-    rows = [
         {
             **_identity(trial),
             "marks": "; ".join(trial.marks),
             **{name: getattr(part, name) for name in fields},
-            **metrics,
         }
-        for (trial, part), metrics in zip(parts, aligned(cells), strict=True)
+        for trial, part in rows
     ]
-    # The variant of a worker is its own.
-    return rows_frame(rows, {**IDENTITY, "marks": "str", **fields})
+    return rows_frame([row | numbers for row, numbers in zip(cells, metrics, strict=True)], dtypes)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from edgebench.analysis.frames import (
     estimate_frame,
     mission_frame,
     named_profiles,
-    rail_frame,
+    parts_frame,
     several,
     verdict_frame,
     wide_frame,
     with_context,
-    worker_frame,
 )
 from edgebench.analysis.plots import Plots
 from edgebench.errors import StoredResultError, UsageError
@@ -244,7 +243,7 @@ class Results(StoredResults):
 
         `summaries()` has the rail that represents the board.
         """
-        return rail_frame(self.trial_list())
+        return parts_frame(self.trial_list(), "rails")
 
     def workers(self) -> pd.DataFrame:
         """Estimates of each of several workers on a device: one row per trial and worker; else no row.
@@ -254,7 +253,7 @@ class Results(StoredResults):
         Raises:
             StoredResultError: a stored table is damaged.
         """
-        return worker_frame(self.trial_list())
+        return parts_frame(self.trial_list(), "workers")
 
     @property
     def plot(self) -> Plots:

@@ -11,12 +11,13 @@ from edgebench.judge.core.decision import Decision, decisions
 from edgebench.judge.core.document import (
     Document,
     VerdictEntry,
+    estimate_document,
     plain,
     trial_adapter,
     trial_document,
     verdict_entry,
 )
-from edgebench.judge.core.front import Axis, Front, fronts
+from edgebench.judge.core.front import Front, fronts
 from edgebench.judge.core.judged import Judged
 from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.core.next_steps import next_steps
@@ -105,26 +106,13 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
 
 
 def _front(front: Front) -> Document:
-    """Front with its estimates in the units of its axes."""
+    """Front with its estimates in base units, as everywhere."""
+    units = [METRICS[axis.quantity].unit for axis in front.axes]
     trials = [
-        {
-            **plain(trial),
-            "estimates": [
-                {
-                    "quantity": axis.quantity,
-                    **{end: _scaled(getattr(estimate, end), axis) for end in ("value", "low", "high")},
-                    "basis": estimate.basis,
-                }
-                for axis, estimate in zip(front.axes, trial.estimates, strict=True)
-            ],
-        }
+        {**plain(trial), "estimates": list(map(estimate_document, trial.estimates, units))}
         for trial in front.trials
     ]
     return {**plain(front), "trials": trials}
-
-
-def _scaled(number: float | None, axis: Axis) -> float | None:
-    return None if number is None else number / METRICS[axis.quantity].units[axis.unit]
 
 
 def _missions(played: Sequence[BriefMissions]) -> Document:
@@ -157,21 +145,14 @@ def trial_properties() -> Schema:
     for part in ("rails", "workers"):
         fields[part]["items"] = object_of({**fields[part]["items"]["properties"], **estimates})
     sentences = {"type": "array", "items": {"type": "string"}}
-    before, after = _split(fields, "rails")
     return {
-        **before,
+        **fields,
         **estimates,
-        **after,
         "warnings": Described("Warnings, one sentence each.", "sessions").schema(sentences),
         "device_warnings": Described(
             "Warnings that the device or its runtime gave itself.", "sessions"
         ).schema(sentences),
     }
-
-
-def _split(fields: Schema, name: str) -> tuple[Schema, Schema]:
-    at = list(fields).index(name)
-    return dict(list(fields.items())[:at]), dict(list(fields.items())[at:])
 
 
 def _estimate_schema() -> Schema:
@@ -247,13 +228,5 @@ def result_properties() -> Schema:
 def _front_schema() -> Schema:
     front = object_schema(Front)
     standings = front["properties"]["trials"]["items"]["properties"]
-    estimate = object_schema(Estimate)["properties"]
-    axis = object_schema(Axis)["properties"]
-    entry = {
-        "quantity": axis["quantity"],
-        **{name: estimate[name] for name in ("value", "low", "high", "basis")},
-    }
-    standings["estimates"] = list_of(
-        object_of(entry), "One entry per axis, in their order, in the unit of the axis.", "trial"
-    )
+    standings["estimates"] = list_of(_estimate_schema(), "One entry per axis, in their order.", "trial")
     return front

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.analysis.frames import rail_frame
+from edgebench.analysis.frames import parts_frame
 from tests.judge.trials import meter, trial
 
 
@@ -24,7 +24,7 @@ def test_the_first_rails_are_those_of_the_summaries(results: edgebench.Results) 
 def test_every_rail_has_a_row_with_its_scope_and_estimates() -> None:
     chip = meter(name="ina:0 VDD_GPU", scope="chip", effective_hz=None, reason="too short")
     chip = chip[0], ()
-    frame = rail_frame([trial(power=(meter(), chip), marks=("on the CPU",))])
+    frame = parts_frame([trial(power=(meter(), chip), marks=("on the CPU",))], "rails")
     assert list(frame["name"]) == ["ina:0 in", "ina:0 VDD_GPU"]
     last = frame.iloc[-1]
     assert (last["scope"], last["samples"], last["reason"]) == ("chip", 30000, "too short")
@@ -33,6 +33,6 @@ def test_every_rail_has_a_row_with_its_scope_and_estimates() -> None:
 
 
 def test_without_a_meter_there_is_no_row() -> None:
-    frame = rail_frame([replace(trial(), rails=())])
+    frame = parts_frame([replace(trial(), rails=())], "rails")
     assert frame.empty and {"trial", "name", "scope", "rate_hz"} <= set(frame.columns)
     assert frame["rate_hz"].dtype == np.dtype("float64")

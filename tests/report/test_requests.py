@@ -13,15 +13,11 @@ from edgebench.judge.core.document import trial_document
 from edgebench.judge.core.judged import Judged, judge_folder
 from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import RequestLatency
 from edgebench.report import tables
 from edgebench.report.documents import document, export_csv
-from edgebench.report.markdown import export_markdown
 from edgebench.report.schemas import schema
-from edgebench.report.terminal import make_console
 from edgebench.results.layout import SCHEMA_VERSION
 from tests.report import samples
-from tests.report.samples import print_result
 from tests.synthetic_results import QUARTER, made_experiment
 
 
@@ -50,33 +46,18 @@ def test_it_is_in_every_document(queued: Judged) -> None:
     assert "request_ms_p99" not in stored["estimates"]
 
 
-def test_its_median_is_in_the_matrix_and_its_p99_in_the_table_of_latency(
-    queued: Judged, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    table = tables.latency(queued.summaries)
+def test_it_is_in_the_table_of_latency(queued: Judged) -> None:
+    table = tables.latency(queued.trials)
     headings = [column.heading for column in table.columns]
     assert headings[:4] == [
         "Trial",
         "Inference time per image, s",
-        "Latency per request, ms (p99)",
+        "Latency per request, ms",
         "Requests in flight",
     ]
     assert len(table.rows) == 2 and "-" not in table.rows[0]
-    assert "Latency per request, ms |" in export_markdown(queued)
-    file = io.StringIO()
-    print_result(make_console(file), queued.summaries, [], details=True)
-    assert "up to 4 requests overlap" in file.getvalue()
 
 
 def test_without_a_queue_there_is_no_such_column() -> None:
     headings = [column.heading for column in tables.latency(samples.nine()).columns]
     assert not any("request" in heading.lower() for heading in headings)
-
-
-def test_a_missing_p99_is_missing() -> None:
-    few = [
-        samples.summary(concurrency=2, request_ms=RequestLatency(12.34, p99, 180, ""), key=str(p99))
-        for p99 in (None, 15.2)
-    ]
-    assert [row[2] for row in tables.latency(few).rows] == ["-", "15.2"]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.table import Keyed, column_of, estimates_with, key_of
+from edgebench.judge.core.table import Keyed, column_of, estimates_with, key_of, part_of
 from edgebench.judge.core.trial import Estimate, EstimateKey, Trial
 from edgebench.judge.core.verdict import NextStep, Verdict
 from edgebench.records.described import Unwritten
@@ -78,16 +78,9 @@ def trial_document(trial: Trial, verdicts: Sequence[Verdict] = ()) -> Document:
     keyed = estimates_with(trial, verdicts)
     parts = {
         "estimates": _estimates((key, estimate) for key, estimate in keyed if key.worker is None),
-        "rails": [
-            {**plain(rail), "estimates": _estimates(entry for entry in keyed if entry[0].rail == rail.name)}
-            for rail in trial.rails
-        ],
+        "rails": [{**plain(rail), "estimates": _estimates(part_of(keyed, rail))} for rail in trial.rails],
         "workers": [
-            {
-                **plain(worker),
-                "estimates": _estimates(entry for entry in keyed if entry[0].worker == worker.number),
-            }
-            for worker in trial.workers
+            {**plain(worker), "estimates": _estimates(part_of(keyed, worker))} for worker in trial.workers
         ],
         "warnings": list(trial.warnings),
         "device_warnings": list(trial.device_warnings),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Basis, Estimate, EstimateKey, Trial
+from edgebench.judge.core.trial import Basis, Estimate, EstimateKey, Rail, Trial, Worker
 from edgebench.judge.core.verdict import Verdict
 from edgebench.records.target import settings_text
 
@@ -34,7 +34,7 @@ class EstimateRow:
     profile: str
     """Profile whose schedule or uplink it depends on. Source: profile."""
     value: float | None
-    """Value in unit; null where it is missing, or where one end alone is known. Source: fit."""
+    """Value in unit; null where there is none, or where one end alone is known. Source: fit."""
     low: float | None
     """Lower end of its interval; null without one. Source: fit."""
     high: float | None
@@ -116,6 +116,13 @@ def estimate_cells(estimates: Keyed) -> Row:
                 ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
                 cells |= {column: end for column, end in ends.items() if end is not None}
     return cells
+
+
+def part_of(keyed: Keyed, part: Rail | Worker) -> list[tuple[EstimateKey, Estimate]]:
+    """Estimates of one rail, or of one worker."""
+    if isinstance(part, Rail):
+        return [(key, estimate) for key, estimate in keyed if key.rail == part.name]
+    return [(key, estimate) for key, estimate in keyed if key.worker == part.number]
 
 
 def identity_cells(trial: Trial) -> Row:

@@ -74,7 +74,7 @@ class Estimate:
     """
 
     value: float | None = None
-    """Value in the metric's unit; null where it is missing, or where one end alone is known. Source: fit."""
+    """Value in the metric's unit; null where there is none, or where one end alone is known. Source: fit."""
     low: float | None = None
     """Lower end of its interval; null without one. Source: fit."""
     high: float | None = None
