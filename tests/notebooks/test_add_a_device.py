@@ -37,9 +37,9 @@ def test_a_device_is_added_and_measured(
     targets = {"colour-board[threads=1]", "colour-board[threads=2]"}
     assert set(rows) == {(target, precision) for target in targets for precision in ("fp32", "int8")}
     for row in rows.values():
-        assert row["status"] == "done" and row["image_s_sessions"] == 3
-        assert row["image_s_low"] <= row["image_s_median"] <= row["image_s_high"]
-        assert row["accuracy_n"] == 200 and row["accuracy_k"] > 100
+        assert row["status"] == "done"
+        assert row["image_s_low"] <= row["image_s"] <= row["image_s_high"]
+        assert row["accuracy"] > 0.5
     assert len(values["answers"]) == 2 * 200
     assert {row["predicted"] for row in values["answers"]} == {1}
     # Nothing is left behind.

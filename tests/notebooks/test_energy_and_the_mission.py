@@ -54,16 +54,17 @@ def test_energy_by_hand_and_the_days_of_the_command(
     for row in values["missions"]:
         trial = played[row["trial"], row["profile"]]
         for name in ("duty_cycle", "backlog", "age_s"):
-            assert row[name] == pytest.approx(trial[name]["value"], rel=1e-9)
-        assert row["energy_idle_j"] == pytest.approx(trial["energy_j"]["idle"]["value"], rel=1e-9)
-        assert row["energy_off_j"] is None and trial["energy_j"]["off"] is None
+            assert row[name] == pytest.approx(trial["estimates"][name]["value"], rel=1e-9)
+        idle_j, off_j = (trial["estimates"][f"energy_j_{name}"]["value"] for name in ("idle", "off"))
+        assert row["energy_j_idle"] == pytest.approx(idle_j, rel=1e-9)
+        assert row["energy_j_off"] is None and off_j is None
 
     # The budget that the notebook makes up: 2 W over the day.
     greenland = {row["trial"]: row for row in values["missions"] if row["profile"] == "disco-greenland"}
     budget = [each for each in values["verdicts"] if each["requirement"] == "energy a day"]
     assert {each["verdict"] for each in budget} == {"pass", "fail"}
     for each in budget:
-        fits = greenland[each["trial"]]["energy_idle_j_high"] <= 2 * 86_400
+        fits = greenland[each["trial"]]["energy_j_idle_high"] <= 2 * 86_400
         assert each["verdict"] == ("pass" if fits else "fail")
 
 
@@ -77,7 +78,7 @@ def test_without_a_meter_it_says_so_and_plays_the_schedule(
     require_tidy(executed, [tmp_path])
     assert "No meter in this result" in shown(executed)
     assert values["rails"] == values["check"] == []
-    assert all(row["duty_cycle"] > 0 and row["energy_idle_j"] is None for row in values["missions"])
+    assert all(row["duty_cycle"] > 0 and row["energy_j_idle"] is None for row in values["missions"])
     energy = [each["verdict"] for each in values["verdicts"] if each["requirement"] == "energy a day"]
     assert set(energy) == {"unknown"}
 
