@@ -81,12 +81,12 @@ class Comparison:
 
     @property
     def regressed(self) -> bool:
-        """Whether a comparison that counts at a gate is worse."""
+        """True if a comparison that counts at a gate is worse."""
         return self._compared.regressed
 
     @property
     def undecided(self) -> bool:
-        """Whether something is open: undecided, also by a gate, without a value or without a partner."""
+        """True if something is open: undecided, also by a gate, without a value or without a partner."""
         return self._compared.undecided
 
     @cached_property

@@ -632,7 +632,7 @@ class _MetricOfPair:
         return self._by_counts(counted, f"{note}{overlap}")
 
     def _predicted_one_set(self, set_name: SetName) -> bool:
-        """Whether both predicted the same images or scene."""
+        """Tell if both predicted the same images or scene."""
         sets = [side.tested_set(set_name) for side in (self.a, self.b)]
         return sets[0] is not None and sets[1] is not None and sets[0].sha256 == sets[1].sha256
 
@@ -698,5 +698,7 @@ def _meters_of(trial: Trial, metric: Metric) -> list[tuple[Rail, Estimate]]:
 
 def _classes_of(trial: Trial, set_name: SetName) -> list[str]:
     """Names of the classes of a labelled set, sorted."""
-    found = (each.classes for each in trial.confusions if each.images == set_name and each.worker is None)
-    return sorted(next(found, ()))
+    for confusion in trial.confusions:
+        if confusion.images == set_name and confusion.worker is None:
+            return sorted(confusion.classes)
+    return []

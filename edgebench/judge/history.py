@@ -121,7 +121,7 @@ class TrialSeries(TrialIdentity):
 
     @property
     def is_share(self) -> bool:
-        """Whether its values are shares, whose changes are in points."""
+        """True if its values are shares, whose changes are in points."""
         return METRICS[self.metric].units is SHARE_UNITS
 
 

@@ -136,12 +136,12 @@ def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
     """
     trials_a, trials_b = ([getattr(pair, side) for pair in result.pairs] for side in ("a", "b"))
     remarks = ((pair.a.key, text) for pair in result.pairs for text in _remarks(pair, brief, gate))
-    found = shared(remarks, _trials(trials_a))
-    found += map(Note, _disturbances(result) if brief else ())
+    texts = shared(remarks, _trials(trials_a))
+    texts += map(Note, _disturbances(result) if brief else ())
     for side, both, left_over in (("A", trials_a, result.only_baseline), ("B", trials_b, result.only_this)):
         reasons = [(trial.key, f"only in {side}: {trial.reason}") for trial in left_over]
-        found += shared(reasons, _trials([*both, *left_over]))
-    return found
+        texts += shared(reasons, _trials([*both, *left_over]))
+    return texts
 
 
 def _device_notes(result: ComparedResult) -> list[str]:
