@@ -7,9 +7,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial_summary import Ended
+
 from edgebench.report.documents import export_csv
 from edgebench.report.environment import environment
 from edgebench.report.html import render

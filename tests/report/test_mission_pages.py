@@ -46,7 +46,7 @@ def test_what_is_overloaded_has_its_load_and_no_figure(whole: Judged) -> None:
     table = mission_table(brief, whole.trials)
     assert table is not None and "0.25 int8 is overloaded: " in table.caption
     assert {row[1] for row in table.rows} == {"100"}
-    shown = sections(whole, answers(whole.trials, (), []), [brief])
+    shown = sections(whole, [], [brief])
     [gist] = [section.gist for section in shown if section.anchor == "missions"]
     assert gist == "duty cycle 100 %, 9 of 9 trials overloaded"
     assert mission_picture(brief, whole.trials) is None

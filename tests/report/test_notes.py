@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 
 import pytest
+
 from edgebench.judge.core.judged import Judged
 from edgebench.judge.core.trial import Trial
-
 from edgebench.report import notes, tables
 from edgebench.report.blocks import Note
 from edgebench.report.html import render

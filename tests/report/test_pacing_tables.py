@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.trial_summary import Minute, Paced, Sustained
+
 from edgebench.report.documents import document
 from edgebench.report.environment import steady_part
 from edgebench.report.html import render

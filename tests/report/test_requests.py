@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
+from edgebench.judge.trial_summary import RequestLatency
 
 from edgebench.judge.core.document import trial_document
 from edgebench.judge.core.judged import Judged, judge_folder
 from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial_summary import RequestLatency
 from edgebench.report import tables
 from edgebench.report.documents import document, export_csv
 from edgebench.report.markdown import export_markdown

@@ -5,11 +5,11 @@ import re
 from dataclasses import replace
 
 import pytest
-
 from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.trial_summary import Ended, TrialSummary, Verdict
+
+from edgebench.judge.profile import shipped_profiles
 from edgebench.report.blocks import Column, Table
 from edgebench.report.documents import export_csv
 from edgebench.report.missions import brief_missions
