@@ -48,19 +48,24 @@ def call(result, *words):
 def test_the_document_has_every_figure_or_its_reason(result):
     done = call(result, "--json")
     assert done.exit_code == 0, done.output
-    quick, slow, too_slow = json.loads(done.stdout)["trials"]
+    trials = json.loads(done.stdout)["trials"]
+    quick, slow, too_slow = (trial["estimates"] for trial in trials)
     assert quick["duty_cycle"]["value"] == pytest.approx(80 * 2.0 / (95.65 * 60), rel=0.05)
     assert quick["duty_cycle"]["low"] < quick["duty_cycle"]["value"] < quick["duty_cycle"]["high"]
     assert (quick["backlog"]["value"], quick["missed"]["value"]) == (1.0, 0.0)
     # 80 images in 10 min of which each takes 20 s: 51 wait behind the last that comes.
     assert slow["backlog"]["value"] == pytest.approx(80 - 592.5 / 20, rel=0.1)
     assert 0 < slow["missed"]["value"] < 1
-    assert slow["energy_j"]["idle"]["value"] > slow["energy_j"]["active"]["value"] > 0
+    assert slow["energy_j_idle"]["value"] > slow["energy_j_active"]["value"] > 0
     assert slow["storage_bytes"]["value"] > slow["backlog"]["value"]
     assert slow["break_even_s"]["value"] > 0
-    assert (too_slow["overloaded"], too_slow["duty_cycle"]["value"], too_slow["cycles"]) == (True, 1.0, 0)
-    assert too_slow["age_s"] is None
-    assert "overloaded: in each cycle 2." in too_slow["reasons"]["age_s"]
+    assert (trials[2]["is_overloaded"], too_slow["duty_cycle"]["value"], trials[2]["cycles"]) == (
+        True,
+        1.0,
+        0,
+    )
+    assert too_slow["age_s"]["value"] is None
+    assert "overloaded: in each cycle 2." in too_slow["age_s"]["reason"]
 
 
 def test_tables_within_80_columns(result):
@@ -135,11 +140,12 @@ def test_a_cycle_costs_the_same_however_long_the_mission_and_in_the_report(resul
     assert CliRunner().invoke(app, about).exit_code == 0
     reported = json.loads(page.read_text())["missions"]
     by_days = [json.loads(call(result, "--json", "--days", days).stdout)["trials"] for days in ("1", "1000")]
-    for in_report, of_a_day, of_years in zip(reported, *by_days, strict=True):
-        if in_report["overloaded"]:
+    for missions in zip(reported, *by_days, strict=True):
+        if missions[0]["is_overloaded"]:
             continue
-        assert in_report["energy_j"]["idle"] == of_a_day["energy_j"]["idle"] == of_years["energy_j"]["idle"]
-        off_j = [each["energy_j"]["off"]["value"] for each in (in_report, of_a_day, of_years)]
+        in_report, in_a_day, in_years = (mission["estimates"] for mission in missions)
+        assert in_report["energy_j_idle"] == in_a_day["energy_j_idle"] == in_years["energy_j_idle"]
+        off_j = [estimates["energy_j_off"]["value"] for estimates in (in_report, in_a_day, in_years)]
         assert off_j == pytest.approx([off_j[0]] * 3, rel=0.01)
 
 
@@ -160,7 +166,7 @@ def test_a_trial_that_does_not_keep_up_fails_the_profile_and_every_form_says_why
         True,
         True,
     )
-    [kept] = [verdict for verdict in document["verdicts"] if verdict["quantity"] == "load"]
+    [kept] = [verdict for verdict in document["verdicts"] if verdict["metric"] == "load"]
     assert (kept["trial"], kept["requirement"], kept["verdict"]) == (overload["trial"], "schedule", "fail")
     page = CliRunner().invoke(app, ["report", *fit[1:], "--format", "md", "-o", "-"])
     text = " ".join(page.output.replace("\\", "").split())

@@ -15,6 +15,9 @@ from edgebench.judge.core.trial import Confusion, Estimate, EstimateKey, Rail, S
 from edgebench.judge.core.verdict import Verdict, verdict_of
 from edgebench.judge.requirement import Requirement
 from edgebench.records.stored import ExperimentRecord, SceneRecord
+from edgebench.report import sections
+from edgebench.report.page import first_screen
+from edgebench.report.terminal import print_first_screen, print_sections
 from edgebench.results.load import StoredResults
 from edgebench.stats.warnings import Caution, Flag
 
@@ -256,14 +259,8 @@ def print_result(
     details: bool = False,
 ) -> None:
     """Print the end of a run; with `details` what --details adds."""
-    from edgebench.judge.answers import answers
-    from edgebench.report.page import front
-    from edgebench.report.sections import details as of_terminal
-    from edgebench.report.terminal import print_front, print_sections
-
-    shown: Any = judged(trials, verdicts)
-    beyond = answers(trials, (), verdicts)  # type: ignore[arg-type]
-    first = front(shown, beyond.decisions)
-    print_front(console, first, details=details)
+    shown = judged(trials, verdicts)
+    screen = first_screen(shown)
+    print_first_screen(console, screen, details=details)
     if details:
-        print_sections(console, of_terminal(shown, beyond, [], first.matrix))
+        print_sections(console, sections.details(shown, [], [], screen.matrix))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgebench.judge.answers import answers
-from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
+
+from edgebench.judge.profile import Profile
 from edgebench.report.answer import Answer, answer_of, shared_answers
 from edgebench.report.page import standings_of
 from tests.fit.summaries import meter

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from edgebench.judge.accuracy import Predictions, accuracy_of
+
 from edgebench.report.sections import _confusion
 from tests.report.samples import summary
 

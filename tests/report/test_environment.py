@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import shlex
 
-from edgebench.judge.judged import Judged
+from edgebench.judge.core.judged import Judged
 from edgebench.report.environment import command_line, environment, flat, machines
 from edgebench.results.load import StoredResults
 
@@ -64,4 +64,4 @@ def test_what_a_compiler_said_is_there_and_nothing_where_there_was_none(whole: J
 
 
 def test_one_line_names_runtime_threads_and_meter_of_the_only_target(whole: Judged) -> None:
-    assert machines(whole.results, whole.summaries) == ["2.1.0 · 1 thread · no meter"]
+    assert machines(whole.results, whole.trials) == ["2.1.0 · 1 thread · no meter"]

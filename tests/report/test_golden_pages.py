@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged, judge_folder
+
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report import words
 from edgebench.report.html import render

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.answers import answers
-from edgebench.judge.judged import Judged
+from edgebench.judge.core.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
 from edgebench.report.missions import MOST_MISSIONS, BriefMissions, brief_missions, mission_table
@@ -14,9 +12,8 @@ from edgebench.report.plots.mission import mission_picture
 from edgebench.report.sections import sections
 
 
-def played(whole: Judged, profiles: Sequence[Profile], **changes: object) -> list[BriefMissions]:
-    summaries = [replace(summary, **changes) for summary in whole.summaries]  # type: ignore[arg-type]
-    return brief_missions(whole.results, summaries, profiles)
+def played(whole: Judged, profiles: Sequence[Profile]) -> list[BriefMissions]:
+    return brief_missions(whole.results, whole.trials, profiles)
 
 
 def with_schedule(whole: Judged, cycle_s: float, images: int) -> Profile:
@@ -28,17 +25,17 @@ def test_a_profile_is_played_for_a_few_days_and_always_comes_out_alike(whole: Ju
     (brief,) = played(whole, whole.profiles[:1])
     assert (len(brief.missions), brief.reason) == (9, "")
     assert played(whole, whole.profiles[:1]) == [brief]
-    table = mission_table(brief, whole.summaries)
+    table = mission_table(brief, whole.trials)
     assert table is not None
     headings = [column.heading for column in table.columns]
     assert headings[:4] == ["Trial", "Duty cycle, %", "Storage, MB", "Backlog, images"]
     assert not any("idling between" in heading for heading in headings)
     assert f"{brief.days:.3g} days of the schedule" in table.caption and "seed 0" in table.caption
     assert "No energy figures: no meter" in table.caption
-    assert mission_picture(brief, whole.summaries) is None  # no image ever waits for another
+    assert mission_picture(brief, whole.trials) is None  # no image ever waits for another
     schedule = Schedule(cycle_s=1000.0, images=20, burst_s=10.0)
     (brief,) = played(whole, [whole.profiles[0].model_copy(update={"schedule": schedule})])
-    picture = mission_picture(brief, whole.summaries)
+    picture = mission_picture(brief, whole.trials)
     assert picture is not None and picture.figure is not None
     assert "1.0 fp16: at most 16 images wait" in picture.alt
     assert "The first 8 of 9 trials are drawn" in picture.caption
@@ -46,13 +43,13 @@ def test_a_profile_is_played_for_a_few_days_and_always_comes_out_alike(whole: Ju
 
 def test_what_is_overloaded_has_its_load_and_no_figure(whole: Judged) -> None:
     (brief,) = played(whole, [with_schedule(whole, 1.0, 1000)])
-    table = mission_table(brief, whole.summaries)
+    table = mission_table(brief, whole.trials)
     assert table is not None and "0.25 int8 is overloaded: " in table.caption
     assert {row[1] for row in table.rows} == {"100"}
-    shown = sections(whole, answers(whole.summaries, (), []), [brief])
+    shown = sections(whole, [], [brief])
     [gist] = [section.gist for section in shown if section.anchor == "missions"]
     assert gist == "duty cycle 100 %, 9 of 9 trials overloaded"
-    assert mission_picture(brief, whole.summaries) is None
+    assert mission_picture(brief, whole.trials) is None
 
 
 @pytest.mark.attack("a schedule of a million million images: no report waits for it, and says so")
@@ -64,8 +61,8 @@ def test_what_would_take_long_is_not_played(whole: Judged) -> None:
 
 
 def test_why_nothing_is_played(whole: Judged, nothing: Judged) -> None:
-    (brief,) = brief_missions(nothing.results, nothing.summaries, whole.profiles[:1])
+    (brief,) = brief_missions(nothing.results, nothing.trials, whole.profiles[:1])
     assert "no latency of a device to draw from" in brief.reason
-    assert mission_table(brief, nothing.summaries) is None and mission_picture(brief, []) is None
+    assert mission_table(brief, nothing.trials) is None and mission_picture(brief, []) is None
     without = whole.profiles[0].model_copy(update={"schedule": None, "requirements": ()})
     assert played(whole, [without])[0].reason == "it says no time at which images come"

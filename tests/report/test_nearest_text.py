@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from edgebench.judge.answers import answers
-from edgebench.judge.profile import Profile
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
+
+from edgebench.judge.profile import Profile
 from edgebench.report.answer import exclusion_sentences, nearest_sentences, paragraphs
 from tests.fit.test_nearest import of, trial
 

@@ -7,9 +7,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from edgebench.judge.judged import Judged
-from edgebench.judge.trial_summary import TrialSummary
 
+from edgebench.judge.core.judged import Judged
+from edgebench.judge.core.trial import Trial
 from edgebench.report import notes, tables
 from edgebench.report.blocks import Note
 from edgebench.report.html import render
@@ -17,16 +17,16 @@ from edgebench.report.markdown import export_markdown
 from edgebench.report.notes import Trials
 from edgebench.report.terminal import make_console
 from edgebench.stats.warnings import Caution, Flag
-from tests.fit.summaries import summary
+from tests.judge.trials import trial
 from tests.report import samples
 from tests.report.samples import print_result
 
 
-def trials_of(summaries: list[TrialSummary]) -> Trials:
+def trials_of(summaries: list[Trial]) -> Trials:
     return Trials.of(summaries, tables.trial_names(summaries))
 
 
-def on_two_targets() -> list[TrialSummary]:
+def on_two_targets() -> list[Trial]:
     nine = samples.nine()
     return [*nine, *(replace(summary, target="nano", key=f"n{summary.key[1:]}") for summary in nine)]
 
@@ -85,7 +85,7 @@ def test_sessions_that_failed_of_one_cause_are_one_note() -> None:
 @pytest.fixture(scope="module")
 def warned(whole: Judged) -> Judged:
     """Eight of nine trials with the same warning, whose numbers differ."""
-    first, *others = whole.summaries
+    first, *others = whole.trials
     others = [
         replace(summary, cautions=(Caution(Flag.OUTLIERS, count, 30),))
         for count, summary in enumerate(others, 1)
@@ -99,7 +99,7 @@ def test_the_same_warning_is_one_line_in_every_rendering(
     line = "8 of 9 trials (all but 0.25 fp32): {}1 to 8 of 30 steady passes are outliers"
     monkeypatch.setenv("COLUMNS", "80")
     file = io.StringIO()
-    print_result(make_console(file), warned.summaries, [], details=True)
+    print_result(make_console(file), warned.trials, [], details=True)
     printed = " ".join(file.getvalue().split())
     assert printed.count("steady passes are outliers") == 1
     assert line.format("") in printed
@@ -130,8 +130,8 @@ def test_the_same_warning_is_one_line_in_every_rendering(
 )
 def test_a_run_says_how_many_sessions_would_narrow_its_intervals(spreads, sentence) -> None:
     sessions = [tuple((1.0 + step * spread,) for step in (-1, 0, 1)) for spread in spreads]
-    assert notes.sessions_sentence([summary(values) for values in sessions]) == sentence
+    assert notes.sessions_sentence([trial(values) for values in sessions]) == sentence
 
 
 def test_too_few_sessions_say_nothing_of_more_of_them() -> None:
-    assert notes.sessions_sentence([summary(((1.0,), (1.1,))), summary(())]) == ""
+    assert notes.sessions_sentence([trial(((1.0,), (1.1,))), trial(())]) == ""

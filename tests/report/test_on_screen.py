@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from edgebench.judge.judged import Judged, judge_folder
+
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report.html import render
 from tests import synthetic_results

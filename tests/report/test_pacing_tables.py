@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from edgebench.judge.judged import judge_folder
-from edgebench.judge.trial_summary import Minute, Paced, Sustained
 
+from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.core.trial import Estimate, Minute, Sustained
 from edgebench.report.documents import document
 from edgebench.report.environment import steady_part
 from edgebench.report.html import render
@@ -28,17 +29,17 @@ HOT = Sustained(
     suspected=True,
     because=("the last quarter took up to 1.15 times the first, more than 1.05, in 1 of 3 sessions",),
 )
-LATE = Paced(period_s=0.25, passes=30, misses=2, worst_lateness_s=0.012)
+LATE = Estimate(2 / 30, 0.01, 0.2, n=30, notes=("2 misses in 30 passes",))
 
 
 def test_the_figure_has_a_point_a_minute_and_a_line_a_trial() -> None:
-    summaries = [samples.summary(sustained=HOT), samples.summary(0.5, sustained=HOT), samples.summary(1.0)]
-    [axes] = sustained(summaries)
+    trials = [samples.summary(sustained=HOT), samples.summary(0.5, sustained=HOT), samples.summary(1.0)]
+    [axes] = sustained(trials)
     drawn = [np.column_stack(line.get_data()).tolist() for line in axes.lines]
     assert drawn == [[[0.5, 0.20], [1.5, 0.21], [3.5, 0.23]]] * 2
     assert "minute" in axes.get_xlabel()
-    assert svg_of([axes]) == svg_of(sustained(summaries))
-    picture = minutes_picture(summaries)
+    assert svg_of([axes]) == svg_of(sustained(trials))
+    picture = minutes_picture(trials)
     assert picture is not None
     assert "0.200 s in the first minute, 0.230 s in the last" in picture.alt
 
@@ -50,10 +51,9 @@ def test_nothing_sustained_is_drawn_as_nothing() -> None:
 def test_pages_show_missed_deadlines_only_where_passes_were_paced(tmp_path) -> None:
     judged = judge_folder(made_experiment(tmp_path), [])
     assert "Missed deadlines" not in render(judged) + export_markdown(judged)
-    changed = [replace(summary, sustained=HOT, paced=LATE) for summary in judged.summaries]
-    paced = replace(judged, summaries=changed)
+    paced = replace(judged, trials=[samples.changed(trial, deadline_misses=LATE) for trial in judged.trials])
     assert "Missed deadlines, %" in render(paced)
-    assert "| 6.67 |" in export_markdown(paced)
+    assert r"| 6.67 \(1.00 to 20.00\) |" in export_markdown(paced)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,13 @@ def test_a_sessions_steady_part_in_words(tmp_path, period_s, sustained_s, senten
     assert steady_part(changed) == sentence
 
 
-def test_the_document_holds_both_or_null(tmp_path) -> None:
+def test_the_document_holds_both_or_the_reason(tmp_path) -> None:
     judged = judge_folder(made_experiment(tmp_path), [])
-    first = replace(judged.summaries[0], paced=LATE, sustained=HOT)
-    trials = document(judged.results, [first, *judged.summaries[1:]], [])["trials"]
-    assert trials[0]["paced"]["misses"] == 2
+    first, *others = judged.trials
+    first = replace(samples.changed(first, deadline_misses=LATE), sustained=HOT)
+    trials: Any = document(replace(judged, trials=[first, *others]))["trials"]
+    misses, lone = (trial["estimates"]["deadline_misses"] for trial in trials[:2])
+    assert (misses["value"], misses["n"]) == (LATE.value, 30)
     assert trials[0]["sustained"]["minutes"][2] == {"minute": 3, "median_s": 0.23, "n": 270}
-    assert trials[1]["paced"] is None and trials[1]["sustained"] is None
+    assert lone["value"] is None and "--period" in lone["reason"] and trials[1]["sustained"] is None
     json.dumps(trials, allow_nan=False)

@@ -8,6 +8,7 @@ from edgebench.judge.answers import answers
 from edgebench.judge.judged import Judged
 from edgebench.judge.power import headline_rails
 from edgebench.judge.trial_summary import Paced
+
 from edgebench.records.target import DeclaredBoot, DeclaredPower
 from edgebench.report import tables
 from edgebench.report.blocks import Notes

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
+from edgebench.judge.trial_summary import RequestLatency
 
 from edgebench.judge.core.document import trial_document
 from edgebench.judge.core.judged import Judged, judge_folder

@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.records.stored import PROBE_COLUMNS
 from edgebench.report.environment import telemetry
-from tests.fit.test_telemetry_summary import RECORDS, SECOND, rows
+from tests.judge.test_telemetry import RECORDS, SECOND, rows
 from tests.sample_tables import rows_of_frame
 
 KEY = "0" * 16

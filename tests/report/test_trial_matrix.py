@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 
 import markupsafe
-
 from edgebench.judge.judged import Judged
-from edgebench.judge.profile import Profile
 from edgebench.judge.published import judge_published
 from edgebench.judge.trial_summary import TrialSummary
 from edgebench.judge.verdict import judge_all
+
+from edgebench.judge.profile import Profile
 from edgebench.report.blocks import Matrix, Standing
 from edgebench.report.html import render
 from edgebench.report.markdown import escape, export_markdown
