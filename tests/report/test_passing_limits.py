@@ -23,9 +23,9 @@ def test_a_limit_is_never_rounded_to_where_the_trial_would_fail() -> None:
     slow, slower = keyed("a", 2.997), keyed("b", 4.0, precision="fp16", variant="mobilenet_v1-0.25-fp16")
     high_s = slow.estimate("image_s").high
     assert high_s is not None and 3.07 < high_s < 3.075
-    assert sentences([slower, slow], profile_of({"limit": 2.0}), profile_of({"limit": 2.0}, name="other")) == [
-        "mine and other: latency per image ≤ 3.08 s in place of 2.00 s (54 % more), with 0.25 int8"
-    ]
+    assert sentences(
+        [slower, slow], profile_of({"limit": 2.0}), profile_of({"limit": 2.0}, name="other")
+    ) == ["mine and other: latency per image ≤ 3.08 s in place of 2.00 s (54 % more), with 0.25 int8"]
 
 
 def test_an_accuracy_is_less_and_a_body_has_its_sides() -> None:

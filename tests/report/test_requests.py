@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
-from edgebench.judge.trial_summary import RequestLatency
 
 from edgebench.judge.core.document import trial_document
 from edgebench.judge.core.judged import Judged, judge_folder
@@ -50,33 +49,25 @@ def test_it_is_in_every_document(queued: Judged) -> None:
     assert "request_ms_p99" not in stored["estimates"]
 
 
-def test_its_median_is_in_the_matrix_and_its_p99_in_the_table_of_latency(
+def test_its_median_is_in_the_matrix_and_in_the_table_of_latency(
     queued: Judged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    table = tables.latency(queued.summaries)
+    table = tables.latency(queued.trials)
     headings = [column.heading for column in table.columns]
     assert headings[:4] == [
         "Trial",
         "Inference time per image, s",
-        "Latency per request, ms (p99)",
+        "Latency per request, ms",
         "Requests in flight",
     ]
     assert len(table.rows) == 2 and "-" not in table.rows[0]
     assert "Latency per request, ms |" in export_markdown(queued)
     file = io.StringIO()
-    print_result(make_console(file), queued.summaries, [], details=True)
+    print_result(make_console(file), queued.trials, [], details=True)
     assert "up to 4 requests overlap" in file.getvalue()
 
 
 def test_without_a_queue_there_is_no_such_column() -> None:
     headings = [column.heading for column in tables.latency(samples.nine()).columns]
     assert not any("request" in heading.lower() for heading in headings)
-
-
-def test_a_missing_p99_is_missing() -> None:
-    few = [
-        samples.summary(concurrency=2, request_ms=RequestLatency(12.34, p99, 180, ""), key=str(p99))
-        for p99 in (None, 15.2)
-    ]
-    assert [row[2] for row in tables.latency(few).rows] == ["-", "15.2"]
