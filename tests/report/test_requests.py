@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
-from edgebench.judge.trial_summary import RequestLatency
 
 from edgebench.judge.core.document import trial_document
 from edgebench.judge.core.judged import Judged, judge_folder
@@ -16,9 +15,12 @@ from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.profile import Profile
 from edgebench.report import tables
 from edgebench.report.documents import document, export_csv
+from edgebench.report.markdown import export_markdown
 from edgebench.report.schemas import schema
+from edgebench.report.terminal import make_console
 from edgebench.results.layout import SCHEMA_VERSION
 from tests.report import samples
+from tests.report.samples import print_result
 from tests.synthetic_results import QUARTER, made_experiment
 
 
@@ -47,7 +49,10 @@ def test_it_is_in_every_document(queued: Judged) -> None:
     assert "request_ms_p99" not in stored["estimates"]
 
 
-def test_it_is_in_the_table_of_latency(queued: Judged) -> None:
+def test_its_median_is_in_the_matrix_and_in_the_table_of_latency(
+    queued: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     table = tables.latency(queued.trials)
     headings = [column.heading for column in table.columns]
     assert headings[:4] == [
@@ -57,6 +62,10 @@ def test_it_is_in_the_table_of_latency(queued: Judged) -> None:
         "Requests in flight",
     ]
     assert len(table.rows) == 2 and "-" not in table.rows[0]
+    assert "Latency per request, ms |" in export_markdown(queued)
+    file = io.StringIO()
+    print_result(make_console(file), queued.trials, [], details=True)
+    assert "up to 4 requests overlap" in file.getvalue()
 
 
 def test_without_a_queue_there_is_no_such_column() -> None:

@@ -29,7 +29,7 @@ def _with_a_missed_wish() -> list[Verdict]:
 
 def test_the_formula_says_it() -> None:
     _, wish = _with_a_missed_wish()
-    assert limit(wish) == "peak power ≤ 5 W, wanted"
+    assert limit(wish.requirement) == "peak power ≤ 5 W, wanted"
     record = {"quantity": "mass_g", "limit": 50.0, "unit": "g", "wanted": True}
     assert requirement(record) == "mass ≤ 50 g, wanted"
 
