@@ -61,9 +61,11 @@ def rows(judged: Judged) -> Document:
     trials = {trial.key: trial for trial in judged.trials}
     document: Document = {part: [] for part in KEYS}
     for trial in judged.trials:
+        # Verdicts alone leave the upper ends out that short stamps make doubtful.
+        doubts = {subject: doubt for subject, doubt in trial.doubts.items() if subject != "stamps"}
         document["estimates"] += (
             [names[trial.key], *row]
-            for row in _estimates(trial, judged.profiles)
+            for row in _estimates(replace(trial, doubts=doubts), judged.profiles)
             if any(number is not None for number in row[-4:-1])
         )
         for profile in judged.profiles:
@@ -141,7 +143,12 @@ def _estimates(trial: Trial, profiles: Sequence[Profile]) -> Iterator[list[Any]]
         elif metric.required and not metric.is_size:
             for statistic in metric.statistics:
                 [estimate, *_] = estimates_for(trial, _question(metric, statistic))
-                yield _row(metric, statistic, estimate)
+                if not (metric.is_power and estimate.basis.startswith("declared")):
+                    yield _row(metric, statistic, estimate)
+        elif metric.name == "declared_power":
+            for key, estimate in trial.estimates_of(metric.name):
+                watts = estimate.value
+                yield _row(metric, key.stage, replace(estimate, low=watts, high=watts))
         elif metric.is_size or not trial.is_published:
             for key, estimate in trial.estimates_of(metric.name):
                 if key.worker is None:
@@ -184,6 +191,8 @@ def _of_meters(metric: Metric, trial: Trial) -> Iterator[list[Any]]:
                     over = f" over {averaging_s:g} s" if averaging_s else ""
                     conditions = Conditions(statistic, STATED, averaging_s)
                     estimate = power_candidates(trial, metric, conditions)[at]
+                    if estimate.basis.startswith("declared"):
+                        continue
                     yield _row(metric, statistic + over, estimate, rail=rail.name)
 
 
