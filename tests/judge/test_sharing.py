@@ -139,12 +139,7 @@ def test_the_matrix_says_who_is_slowed_down_by_whom(trials):
     [matrix] = slowdown_matrices(trials)
     assert [column.heading for column in matrix.columns[1:]] == ["0.25 fp32", "0.25 fp16"]
     assert [row[0] for row in matrix.rows] == ["0.25 fp32", "0.25 fp16"]
-<<<<<<< HEAD
     assert matrix.columns[2].sort_value(0, matrix.rows[0][2]) == repr(trials[3].estimate("slowdown", 0).value)
-=======
-    slowdown = trials[3].estimate("slowdown", 0).value
-    assert float(sort_value(matrix.rows[0][2])) == pytest.approx(slowdown, abs=0.01)
->>>>>>> workers
     assert matrix.rows[1][2] == "-"  # two fp16 were not measured together
 
 
