@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchmarks.row import Row
 from benchmarks.synthetic_records import make_experiment
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.results import layout
 from edgebench.results.parquet import TABLE_COLUMNS

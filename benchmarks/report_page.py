@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from benchmarks.row import Row
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
 from edgebench.report.forms import export

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from edgebench.judge.core.power import power_of_sessions
-from edgebench.judge.core.steady_time import SteadyTime
-from edgebench.judge.core.trial import Estimate
+from edgebench.judge.power import power_of_sessions
+from edgebench.judge.steady_time import SteadyTime
+from edgebench.judge.trial import Estimate
 from edgebench.link.host_lag import response_of, settle_s
 from edgebench.records.session import BurstTimes, Channel, ProbeChunk, ProbeInfo, load_bursts
 from edgebench.records.stored import SessionRecord

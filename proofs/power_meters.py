@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from edgebench.judge.core.power import RailPower, power_of_sessions
-from edgebench.judge.core.steady_time import SteadyTime
+from edgebench.judge.power import RailPower, power_of_sessions
+from edgebench.judge.steady_time import SteadyTime
 from edgebench.records.stored import SessionRecord
 from edgebench.results.rows import rows_of
 from edgebench.stats.power import WindowPower, passes_power

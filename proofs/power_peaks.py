@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.power_limits import power_candidates
-from edgebench.judge.core.trial import Conditions, Trial
-from edgebench.judge.core.verdict import word_of
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.power_limits import power_candidates
+from edgebench.judge.trial import Conditions, Trial
+from edgebench.judge.verdict import word_of
 from proofs.power_bursts import cases_of
 from proofs.power_loads import Bursts, Floats, Generator, Steps
 from proofs.power_meters import Measured, Meter, metered

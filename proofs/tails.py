@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgebench.judge.core.sessions import NEARLY_ALL, over_values
+from edgebench.judge.sessions import NEARLY_ALL, over_values
 from edgebench.stats.percentiles import STALL_SHARE, least_n, percentile_interval, percentile_over_sessions
 from proofs.topic import Row, Size, Topic, percent, slack
 from proofs.worlds import Floats, Passes, World

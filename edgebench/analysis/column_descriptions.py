@@ -16,12 +16,12 @@ from edgebench.analysis.frames import CONTEXT, BoardRow, ClassRow
 from edgebench.analysis.published import PublishedRow
 from edgebench.errors import UsageError
 from edgebench.judge.comparison import Difference, MetricComparison
-from edgebench.judge.core.document import VerdictEntry
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.mission import Mission
-from edgebench.judge.core.table import EstimateRow
-from edgebench.judge.core.trial import Rail, Trial, Worker
+from edgebench.judge.document import VerdictEntry
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.mission import Mission
 from edgebench.judge.pairing import ComparedTrial
+from edgebench.judge.table import EstimateRow
+from edgebench.judge.trial import Rail, Trial, Worker
 from edgebench.records.described import Described, texts_of
 from edgebench.records.stored import SessionRecord, TrialRecord
 from edgebench.records.target import Target

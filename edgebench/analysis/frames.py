@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from edgebench.board_catalogue import Board, known_boards
 from edgebench.errors import UsageError
-from edgebench.judge.core.document import VerdictEntry, verdict_entry
-from edgebench.judge.core.mission import Mission
-from edgebench.judge.core.next_steps import next_steps
-from edgebench.judge.core.table import (
+from edgebench.judge.document import VerdictEntry, verdict_entry
+from edgebench.judge.mission import Mission
+from edgebench.judge.next_steps import next_steps
+from edgebench.judge.profile import Profile, load_profiles
+from edgebench.judge.table import (
     EstimateRow,
     Row,
     aligned,
@@ -26,9 +27,8 @@ from edgebench.judge.core.table import (
     part_of,
     wide_rows,
 )
-from edgebench.judge.core.trial import Rail, Trial, Worker
-from edgebench.judge.core.verdict import WORDS, Verdict
-from edgebench.judge.profile import Profile, load_profiles
+from edgebench.judge.trial import Rail, Trial, Worker
+from edgebench.judge.verdict import WORDS, Verdict
 from edgebench.records.described import texts_of
 from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
 from edgebench.results.frames import series

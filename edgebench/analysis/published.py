@@ -8,10 +8,11 @@ from functools import cached_property
 import pandas as pd
 
 from edgebench.analysis.frames import Profiles, dtypes_of, named_profiles, rows_frame, verdict_frame
-from edgebench.judge.core.document import bound_of
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.published import (
+from edgebench.judge.document import bound_of
+from edgebench.judge.judged import Judged
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.published import (
     SCENE,
     FigureEntry,
     Reference,
@@ -20,9 +21,8 @@ from edgebench.judge.core.published import (
     load_references,
     reference_folder,
 )
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.verdict import judge_all
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.trial import Trial
+from edgebench.judge.verdict import judge_all
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from edgebench.run.settings import PANELS, run_settings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from edgebench.judge.core.judged import Judged
+    from edgebench.judge.judged import Judged
     from edgebench.judge.profile import Profile
     from edgebench.judge.requirement import Requirement
 
@@ -198,7 +198,7 @@ def complete_followed_metric(incomplete: str) -> list[str]:
 
 def complete_compared_metric(incomplete: str) -> list[str]:
     """Metrics by which results are compared, for the shell; of several after commas the last."""
-    from edgebench.judge.core.metrics import compared_metrics
+    from edgebench.judge.metrics import compared_metrics
 
     before, comma, start = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in compared_metrics() if name.startswith(start)]

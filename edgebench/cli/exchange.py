@@ -105,7 +105,7 @@ def _pack(folder: Path, path: Path) -> str:
 
 def _track(folder: Path, store: str, experiment: str) -> str:
     """Put the result into a tracking store; returns the id of its run."""
-    from edgebench.judge.core.judged import judge_folder
+    from edgebench.judge.judged import judge_folder
     from edgebench.report.forms import export as write_report
     from edgebench.report.mlflow import record_result, tracked_runs, tracking_uri
     from edgebench.results.listing import created_s

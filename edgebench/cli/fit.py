@@ -60,13 +60,13 @@ def fit(
 
     from edgebench.cli.outcome import show_judged
     from edgebench.errors import UsageError
-    from edgebench.judge.core.front import axes_of
-    from edgebench.judge.core.judged import judge_folder
+    from edgebench.judge.front import axes_of
+    from edgebench.judge.judged import judge_folder
 
     profiles = read_profiles(profile) if profile else None
     axes = axes_of(pareto) if pareto else ()
     if reference:
-        from edgebench.judge.core.published import judge_published
+        from edgebench.judge.published import judge_published
 
         require_alone(results, output_dir, declared_power, declared, pareto)
         published = judge_published(profiles, boards=board or ())
@@ -110,7 +110,7 @@ def mission(
     a time; intervals are over sessions.
     """
     from edgebench.errors import UsageError
-    from edgebench.judge.core.judged import judge_folder, missions
+    from edgebench.judge.judged import judge_folder, missions
     from edgebench.report.missions import mission_document, print_missions
     from edgebench.report.tables import names_by_trial, trial_names
 

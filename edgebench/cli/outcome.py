@@ -28,7 +28,7 @@ from edgebench.suggest import choose, short
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from edgebench.judge.core.judged import Judged
+    from edgebench.judge.judged import Judged
     from edgebench.judge.profile import Profile
     from edgebench.judge.requirement import Requirement
     from edgebench.prepare.cache import Cache
@@ -49,8 +49,8 @@ def show_judged(
         details: whether to print every section below decisions and matrix.
         axes: of one Pareto front in place of one a profile; it is printed with or without `details`.
     """
-    from edgebench.judge.core.front import fronts
-    from edgebench.judge.core.verdict import exit_code
+    from edgebench.judge.front import fronts
+    from edgebench.judge.verdict import exit_code
     from edgebench.report.answer import pareto_sentences
     from edgebench.report.page import first_screen
     from edgebench.report.sharing import workers_table
@@ -88,7 +88,7 @@ def conclude(
     from edgebench.files import write_output
     from edgebench.interruption import GO_ON
     from edgebench.interruption import exit_code as interrupted_code
-    from edgebench.judge.core.judged import judge_folder
+    from edgebench.judge.judged import judge_folder
     from edgebench.report.forms import FORMS
     from edgebench.report.notes import sessions_sentence
     from edgebench.results.layout import RUN_FILE
@@ -149,7 +149,7 @@ def show(
     json_: JsonOption = False,
 ) -> None:
     """Print decision and table of a result, judged by the profiles of its run."""
-    from edgebench.judge.core.judged import judge_folder
+    from edgebench.judge.judged import judge_folder
 
     judged = judge_folder(results_folder(results, output_dir))
     raise typer.Exit(show_judged(judged, strict=strict, json_=json_, details=details))

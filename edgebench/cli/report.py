@@ -35,7 +35,7 @@ from edgebench.report.forms import (
 )
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.judged import Judged
+    from edgebench.judge.judged import Judged
 
 
 def _complete_form(incomplete: str) -> list[str]:
@@ -81,8 +81,8 @@ def report(
     output_dir: LongOutputDirOption = None,
 ) -> None:
     """Write the report of a result, or of published figures."""
-    from edgebench.judge.core.judged import judge_folder
-    from edgebench.judge.core.published import judge_published
+    from edgebench.judge.judged import judge_folder
+    from edgebench.judge.published import judge_published
     from edgebench.report.forms import require_output
     from edgebench.report.plots.pictures import require_figures_folder
 

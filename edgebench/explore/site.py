@@ -37,10 +37,10 @@ from edgebench.explore.trials import (
     script,
 )
 from edgebench.files import read_regular, require_folder, unwritten, write_atomically
-from edgebench.judge.core.judged import run_profiles
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.history import followed_metrics
+from edgebench.judge.judged import run_profiles
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
 from edgebench.report import words
 from edgebench.results.archive import unpack_archive

@@ -45,17 +45,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.judge.cautions import REPLAY
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.metrics import METRICS, metrics_in
-from edgebench.judge.core.power_trace import PowerTrace, power_traces
-from edgebench.judge.core.published import judge_published, load_references, reference_folder
-from edgebench.judge.core.table import column_of, verdicts_by_trial
-from edgebench.judge.core.trial import PUBLISHED, Estimate, Trial
-from edgebench.judge.core.trials import trials_of
-from edgebench.judge.core.verdict import judge_all
 from edgebench.judge.history import followed, followed_metrics, positive_sessions
+from edgebench.judge.judged import Judged
+from edgebench.judge.metrics import METRICS, metrics_in
 from edgebench.judge.pairing import trial_identity
+from edgebench.judge.power_trace import PowerTrace, power_traces
 from edgebench.judge.profile import Profile
+from edgebench.judge.published import judge_published, load_references, reference_folder
+from edgebench.judge.table import column_of, verdicts_by_trial
+from edgebench.judge.trial import PUBLISHED, Estimate, Trial
+from edgebench.judge.trials import trials_of
+from edgebench.judge.verdict import judge_all
 from edgebench.records.stored import SceneRecord, SessionRecord
 from edgebench.records.target import Target
 from edgebench.report import words

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from edgebench.judge.core.trial import Minute, Sustained
 from edgebench.judge.latency import SteadyPasses, omission
+from edgebench.judge.trial import Minute, Sustained
 from edgebench.records.board_facts import BoardFacts, contradiction, unconfirmed
 from edgebench.records.session import probe_name
 from edgebench.records.stored import SessionRecord

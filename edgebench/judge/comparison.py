@@ -20,11 +20,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.core.accuracy import matched_counts
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import METRICS, choose_metric, compared_metrics
-from edgebench.judge.core.trial import UNKNOWN_SCOPE, Estimate, Rail, Trial
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.accuracy import matched_counts
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS, choose_metric, compared_metrics
 from edgebench.judge.pairing import (
     ComparedTrial,
     Pairing,
@@ -34,6 +32,8 @@ from edgebench.judge.pairing import (
     require_targets,
     targets_against,
 )
+from edgebench.judge.trial import UNKNOWN_SCOPE, Estimate, Rail, Trial
+from edgebench.judge.trials import trials_of
 from edgebench.records.stored import ImagesRecord, SceneRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path

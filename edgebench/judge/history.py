@@ -10,12 +10,12 @@ from typing import Literal, NamedTuple
 from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.core.document import trial_from_document
-from edgebench.judge.core.metric import SHARE_UNITS, Metric
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.trials import trial_with_key
+from edgebench.judge.document import trial_from_document
+from edgebench.judge.metric import SHARE_UNITS, Metric
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import TrialIdentity, recorded_facts, trial_identity
+from edgebench.judge.trial import Trial
+from edgebench.judge.trials import trial_with_key
 from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord
 from edgebench.results.layout import SCHEMA_VERSION, TRIAL_FILE, trial_folder
 from edgebench.results.listing import ListedResult, StoredResult, UnreadableResult
@@ -32,7 +32,7 @@ def stored_trial(folder: Path, key: str, sessions: Sequence[SessionRecord]) -> T
     """Trial as its run wrote it to trial.json, without values per pass; no table is read.
 
     None if the file is missing or damaged, or has other sessions or another version, as after a run that was
-    killed: `edgebench.judge.core.trials.trial_with_key` then reads the tables.
+    killed: `edgebench.judge.trials.trial_with_key` then reads the tables.
 
     Args:
         folder: folder of the result.

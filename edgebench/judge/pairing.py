@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.accuracy import Predictions, predictions_of, scored_of
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.accuracy import Predictions, predictions_of, scored_of
+from edgebench.judge.trial import Trial
 from edgebench.records.described import Unwritten
 from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, SessionRecord, TrialRecord
 from edgebench.results.load import StoredResults

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import required_metrics
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import required_metrics
 from edgebench.judge.profile import Profile, parse_profile
 from edgebench.judge.requirement import Requirement, default_name, metric_asked
 from edgebench.judge.schedule import Budget, Schedule

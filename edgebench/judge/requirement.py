@@ -10,8 +10,8 @@ from pydantic import Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import METRICS, choose_metric, required_metrics
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS, choose_metric, required_metrics
 from edgebench.judge.schedule import Budget, Schedule, Strict
 from edgebench.judge.units import TEXT_PATTERN, measured
 from edgebench.refusals import attempt, form, problem, refuse, require_value

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.judge.core.decision import Decision, is_level
-from edgebench.judge.core.front import Front
-from edgebench.judge.core.next_steps import passing_limit
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.verdict import Limit, Verdict
+from edgebench.judge.decision import Decision, is_level
+from edgebench.judge.front import Front
+from edgebench.judge.next_steps import passing_limit
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import Trial
+from edgebench.judge.verdict import Limit, Verdict
 from edgebench.report import notes, words
 from edgebench.report.matrix import Cells
 from edgebench.report.notes import Trials

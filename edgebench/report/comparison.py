@@ -22,7 +22,7 @@ from edgebench.judge.comparison import (
     Threshold,
     Word,
 )
-from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import ComparedTrial
 from edgebench.report import notes, words
 from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text

@@ -7,8 +7,8 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from edgebench.judge.core.decision import Decision, decisions
-from edgebench.judge.core.document import (
+from edgebench.judge.decision import Decision, decisions
+from edgebench.judge.document import (
     Document,
     VerdictEntry,
     estimate_document,
@@ -17,14 +17,14 @@ from edgebench.judge.core.document import (
     trial_document,
     verdict_entry,
 )
-from edgebench.judge.core.front import Front, fronts
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.next_steps import next_steps
-from edgebench.judge.core.table import verdicts_by_trial, wide_rows
-from edgebench.judge.core.trial import Estimate, Trial
-from edgebench.judge.core.verdict import Verdict, overall
+from edgebench.judge.front import Front, fronts
+from edgebench.judge.judged import Judged
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.next_steps import next_steps
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.table import verdicts_by_trial, wide_rows
+from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.verdict import Verdict, overall
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, RunRecord
 from edgebench.report import words

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
-from edgebench.judge.core.trial import PUBLISHED, Trial
 from edgebench.judge.pairing import leaves
+from edgebench.judge.trial import PUBLISHED, Trial
 from edgebench.records.stored import ExperimentRecord, GoldenCheck, SessionRecord, TrialRecord
 from edgebench.records.target import Target
 from edgebench.report import words

@@ -12,7 +12,7 @@ from edgebench.errors import UsageError
 from edgebench.files import require_file_name, require_writable, unwritten, write_output
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.judged import Judged
+    from edgebench.judge.judged import Judged
 
 STANDARD_OUTPUT = Path("-")
 """Means stdout in place of a file."""

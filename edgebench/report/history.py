@@ -11,8 +11,8 @@ from textwrap import fill
 
 from rich.console import Console
 
-from edgebench.judge.core.metrics import METRICS
 from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
+from edgebench.judge.metrics import METRICS
 from edgebench.report import words
 from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Table
 from edgebench.report.listings import show_listing

@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 import jinja2
 from markupsafe import Markup, escape
 
-from edgebench.judge.core.front import fronts
-from edgebench.judge.core.judged import Judged
+from edgebench.judge.front import fronts
+from edgebench.judge.judged import Judged
 from edgebench.report import words
 from edgebench.report.matrix import LONGEST_WORD
 from edgebench.report.missions import brief_missions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edgebench.judge.core.front import fronts
-from edgebench.judge.core.judged import Judged
+from edgebench.judge.front import fronts
+from edgebench.judge.judged import Judged
 from edgebench.report import words
 from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Table, Text
 from edgebench.report.matrix import Matrix, ProfileCell, Row

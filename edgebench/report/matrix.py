@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.next_steps import settling_steps
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.verdict import Verdict, metric_of
+from edgebench.judge.judged import Judged
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.next_steps import settling_steps
+from edgebench.judge.trial import Trial
+from edgebench.judge.verdict import Verdict, metric_of
 from edgebench.report import tables, words
 from edgebench.report.blocks import Column
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.core.document import Document, estimate_document, plain
-from edgebench.judge.core.judged import Judged, missions
-from edgebench.judge.core.mission import DAY_S, Mission
-from edgebench.judge.core.trial import MISSING, Estimate, Trial
+from edgebench.judge.document import Document, estimate_document, plain
+from edgebench.judge.judged import Judged, missions
+from edgebench.judge.mission import DAY_S, Mission
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
+from edgebench.judge.trial import MISSING, Estimate, Trial
 from edgebench.records.described import Described, object_schema
 from edgebench.report import tables, words
 from edgebench.report.blocks import Table, of_figures

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from edgebench.judge.core.decision import is_measured
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.next_steps import settling_steps
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.verdict import NextStep, Verdict
+from edgebench.judge.decision import is_measured
+from edgebench.judge.judged import Judged
+from edgebench.judge.next_steps import settling_steps
+from edgebench.judge.trial import Trial
+from edgebench.judge.verdict import NextStep, Verdict
 from edgebench.report import words
 from edgebench.report.environment import command_line
 from edgebench.results.listing import default_output_dir

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Trial
 from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes, words
 from edgebench.report.answer import Answer, answer_of, shared_answers

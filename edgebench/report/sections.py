@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgebench.judge.core.front import Front
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import Confusion, Trial
+from edgebench.judge.front import Front
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Confusion, Trial
 from edgebench.report import notes, tables, words
 from edgebench.report.answer import paragraphs
 from edgebench.report.blocks import (

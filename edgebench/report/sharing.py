@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import MISSING, Estimate, Trial, Worker
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import MISSING, Estimate, Trial, Worker
 from edgebench.report import notes, tables, words
 from edgebench.report.blocks import Block, Column, Heading, Notes, Plot, Section, Table, Text
 from edgebench.report.notes import Trials

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metric import Table as MetricTable
-from edgebench.judge.core.metrics import METRICS, metrics_in
-from edgebench.judge.core.power import scope_rank
-from edgebench.judge.core.sessions import PERCENTILES
-from edgebench.judge.core.trial import MISSING, PUBLISHED, Estimate, EstimateKey, Rail, Trial
+from edgebench.judge.metric import Metric
+from edgebench.judge.metric import Table as MetricTable
+from edgebench.judge.metrics import METRICS, metrics_in
+from edgebench.judge.power import scope_rank
+from edgebench.judge.sessions import PERCENTILES
+from edgebench.judge.trial import MISSING, PUBLISHED, Estimate, EstimateKey, Rail, Trial
 from edgebench.report import words
 from edgebench.report.blocks import Column, Table
 

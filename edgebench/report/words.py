@@ -10,14 +10,14 @@ from dataclasses import fields, is_dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import UNKNOWN_SCOPE
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import UNKNOWN_SCOPE
 from edgebench.suggest import printable
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.trial import Estimate, Trial
-    from edgebench.judge.core.verdict import NextStep, Verdict
     from edgebench.judge.requirement import Requirement
+    from edgebench.judge.trial import Estimate, Trial
+    from edgebench.judge.verdict import NextStep, Verdict
     from edgebench.records.model import State
     from edgebench.records.stored import ImagesRecord
 

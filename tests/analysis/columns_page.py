@@ -13,8 +13,8 @@ import pandas as pd
 import edgebench
 from edgebench.analysis.column_descriptions import FRAMES, columns_of
 from edgebench.analysis.frames import wide_frame
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.published import judge_published
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.published import judge_published
 from tests import synthetic_results
 
 PAGE = Path(__file__).parents[2] / "docs" / "columns.md"

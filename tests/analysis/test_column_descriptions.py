@@ -7,7 +7,7 @@ import pytest
 import edgebench
 from edgebench.analysis.column_descriptions import FRAMES, columns_of
 from edgebench.errors import UsageError
-from edgebench.judge.core.metrics import METRICS
+from edgebench.judge.metrics import METRICS
 from tests.analysis.columns_page import PAGE, WHAT, description_of, page, types_seen
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.judge.core.published import judge_published
+from edgebench.judge.published import judge_published
 from edgebench.stats.compare import wilson
 
 

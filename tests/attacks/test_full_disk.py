@@ -10,7 +10,7 @@ import pytest
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from tests.backends.replaying import run, scenario
 
 METERED = "power = { idle_w = 2, active_w = 4, noise_w = 0.1 }"

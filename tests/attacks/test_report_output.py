@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import EdgeBenchError, StoredResultError
-from edgebench.judge.core.judged import Judged, judge_folder
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.report.forms import export
 from tests import synthetic_results
 from tests.attacks.other_user import as_nobody, require_root, shared_folder

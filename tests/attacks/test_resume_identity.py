@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import edgebench
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from edgebench.records.session import SessionFacts
 from edgebench.records.stored import ExperimentRecord, RunRecord, SceneRecord, TrialRecord
 from edgebench.results.listing import find_unfinished, is_finished

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import SessionError
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.records.target import Launch
 from edgebench.report.forms import export
 from edgebench.results.record_reading import read_experiment

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from edgebench.judge.answers import answers
 
 import edgebench
 from edgebench.agent import lock
 from edgebench.errors import UsageError
-from edgebench.judge.answers import answers
 from edgebench.judge.comparison import compare_results
-from edgebench.judge.core.judged import judge_folder
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.trials import trials_of
 from edgebench.report.comparison import as_text
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown

@@ -7,7 +7,7 @@ import pytest
 
 from edgebench import registry
 from edgebench.errors import UnsupportedError, UsageError
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from edgebench.prepare.cache import Cache
 from edgebench.records.model import Artifact, PrepareRequest
 from edgebench.records.target import Target

@@ -20,12 +20,12 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.explore.site import LOCK, Site, watch
 from edgebench.explore.trials import MOST_POINTS, thinned
 from edgebench.files import write_atomically
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.published import judge_published
-from edgebench.judge.core.trial import Estimate, Trial
-from edgebench.judge.core.trials import trials_of
 from edgebench.judge.history import history
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import parse_profile, shipped_profiles
+from edgebench.judge.published import judge_published
+from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.trials import trials_of
 from edgebench.results.archive import unpack_archive, write_archive
 from edgebench.results.listing import list_results
 from edgebench.results.load import StoredResults

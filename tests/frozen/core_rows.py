@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgebench.judge.core.judged import Judged, judge_folder
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.next_steps import passing_limit
-from edgebench.judge.core.power_limits import power_candidates
-from edgebench.judge.core.trial import STATED, Certainty, Conditions, Estimate, Trial
-from edgebench.judge.core.verdict import Verdict, estimates_for, is_settled
+from edgebench.judge.judged import Judged, judge_folder
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.next_steps import passing_limit
+from edgebench.judge.power_limits import power_candidates
 from edgebench.judge.profile import Profile, load_profile, shipped_profiles
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial
+from edgebench.judge.verdict import Verdict, estimates_for, is_settled
 from edgebench.stats.intervals import EARLY_MARGIN
 from tests.frozen.expected_values import KEYS, Document
 from tests.frozen.replays import EVERYTHING, HERE, SHIPPED
@@ -50,7 +50,7 @@ def rows_of_folder(folder: Path, **declared: Sequence[str]) -> Document:
 
 def rows_of_published() -> Document:
     """The rows of the published figures that come with EdgeBench."""
-    from edgebench.judge.core.published import judge_published
+    from edgebench.judge.published import judge_published
 
     return rows(judge_published((*shipped_profiles(), load_profile(EVERYTHING), load_profile(OTHERS))))
 

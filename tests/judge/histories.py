@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgebench.judge.core.document import trial_document
-from edgebench.judge.core.sessions import over_values
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.document import trial_document
+from edgebench.judge.sessions import over_values
+from edgebench.judge.trial import Trial
+from edgebench.judge.trials import trials_of
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionTables
 from edgebench.results.layout import SCHEMA_VERSION
 from edgebench.results.load import load

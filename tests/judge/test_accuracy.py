@@ -3,9 +3,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from edgebench.judge.core.accuracy import agreement_of, confusion_of, predictions_of, scored_images
-from edgebench.judge.core.metrics.accuracy_balanced import balanced_accuracy
-from edgebench.judge.core.trial import Confusion
+from edgebench.judge.accuracy import agreement_of, confusion_of, predictions_of, scored_images
+from edgebench.judge.metrics.accuracy_balanced import balanced_accuracy
+from edgebench.judge.trial import Confusion
 from edgebench.results.rows import rows_of
 from tests.sample_tables import rows_of_frame
 

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.core.accuracy import Predictions, drop_of
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.recorded import Recorded
+from edgebench.judge.accuracy import Predictions, drop_of
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.recorded import Recorded
 from edgebench.records.stored import ExperimentRecord, ImagesRecord, SceneRecord, SessionRecord, TrialRecord
 from tests.sample_tables import rows_of_frame
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import edgebench
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.mission import mission_of
-from edgebench.judge.core.sessions import over_values
-from edgebench.judge.core.trial import Conditions, EstimateKey, Worker
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.mission import mission_of
 from edgebench.judge.schedule import Schedule
+from edgebench.judge.sessions import over_values
+from edgebench.judge.trial import Conditions, EstimateKey, Worker
+from edgebench.judge.trials import trials_of
 from edgebench.stats.compare import compare
 from tests.backends.replaying import replay, scenario
 from tests.judge.trials import STEADY, trial, verdict

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgebench.judge.core.decision import Decision, decisions
-from edgebench.judge.core.trial import Estimate, Trial
-from edgebench.judge.core.verdict import judge_all, overall
+from edgebench.judge.decision import Decision, decisions
 from edgebench.judge.profile import Profile
+from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.verdict import judge_all, overall
 from tests.judge.trials import exact, keyed, meter, profile_of
 
 

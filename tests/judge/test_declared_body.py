@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from edgebench.judge.cautions import board_doubts, cautions
-from edgebench.judge.core.trial import Estimate, EstimateKey
-from edgebench.judge.core.verdict import judge
 from edgebench.judge.latency import SteadyPasses
+from edgebench.judge.trial import Estimate, EstimateKey
+from edgebench.judge.verdict import judge
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import DeclaredBoard, Target
 from tests.judge.trials import profile, trial

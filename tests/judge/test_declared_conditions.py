@@ -1,8 +1,8 @@
 import pytest
 
-from edgebench.judge.core.metrics.board import boot_estimate
-from edgebench.judge.core.trial import STATED
-from edgebench.judge.core.verdict import is_settled
+from edgebench.judge.metrics.board import boot_estimate
+from edgebench.judge.trial import STATED
+from edgebench.judge.verdict import is_settled
 from edgebench.records.target import DeclaredBoot
 from tests.judge.trials import profile, trial, verdict
 

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.power import RailPower, power_doubts
-from edgebench.judge.core.trial import STATED
-from edgebench.judge.core.verdict import is_settled
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.power import RailPower, power_doubts
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import STATED
+from edgebench.judge.verdict import is_settled
 from edgebench.records.target import KINDS, DeclaredPower
 from tests.judge.trials import meter, trial, verdict
 

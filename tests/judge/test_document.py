@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.judge.core.document import (
+from edgebench.judge.document import (
     bound_of,
     plain,
     trial_document,
     trial_from_document,
     verdict_entry,
 )
-from edgebench.judge.core.trial import Confusion, Ended, Estimate, EstimateKey, Trial, Worker
-from edgebench.judge.core.verdict import NextStep, judge
+from edgebench.judge.trial import Confusion, Ended, Estimate, EstimateKey, Trial, Worker
+from edgebench.judge.verdict import NextStep, judge
 from edgebench.stats.warnings import Caution, Flag
 from tests.judge.trials import meter, profile, trial
 

@@ -3,9 +3,9 @@
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.judged import chosen_trials, judge_folder, schedule_of, verdict_counts
-from edgebench.judge.core.verdict import judge_all, overall
+from edgebench.judge.judged import chosen_trials, judge_folder, schedule_of, verdict_counts
 from edgebench.judge.profile import load_profiles
+from edgebench.judge.verdict import judge_all, overall
 from edgebench.results.load import load
 from tests.judge.trials import keyed, profile_of
 from tests.synthetic_results import QUARTER, made_experiment

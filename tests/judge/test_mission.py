@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.decision import decisions
-from edgebench.judge.core.mission import mission_of
-from edgebench.judge.core.next_steps import settling_steps
-from edgebench.judge.core.trial import Estimate, SceneOfTrial
-from edgebench.judge.core.verdict import exit_code, judge, judge_all, overall
+from edgebench.judge.decision import decisions
+from edgebench.judge.mission import mission_of
+from edgebench.judge.next_steps import settling_steps
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
+from edgebench.judge.trial import Estimate, SceneOfTrial
+from edgebench.judge.verdict import exit_code, judge, judge_all, overall
 from tests.judge.trials import meter, trial
 
 DAY_S = 86_400.0

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from edgebench.judge.cautions import Observed, sustained_of
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.metrics.board import share_missed
-from edgebench.judge.core.trial import Estimate, EstimateKey
-from edgebench.judge.core.verdict import judge
 from edgebench.judge.latency import SteadyPasses, steady_passes
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.metrics.board import share_missed
 from edgebench.judge.profile import parse_profile
+from edgebench.judge.trial import Estimate, EstimateKey
+from edgebench.judge.verdict import judge
 from edgebench.records.session import Pass
 from edgebench.results import tables
 from tests.fakes import made_pass

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.judge.core.trial import UNKNOWN_SCOPE, Estimate, EstimateKey
+from edgebench.judge.trial import UNKNOWN_SCOPE, Estimate, EstimateKey
 from edgebench.stats.power_curve import power_curve
 from tests.judge.trials import POWER, meter, trial, verdict
 

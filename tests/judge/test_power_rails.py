@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.core.power import power_of_sessions
-from edgebench.judge.core.steady_time import SteadyTime, steady_times
+from edgebench.judge.power import power_of_sessions
+from edgebench.judge.steady_time import SteadyTime, steady_times
 from edgebench.probes.host.csv_file import NOT_LIVE
 from edgebench.records.stored import SessionRecord
 from edgebench.results.meters import meters_reason

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.power_trace import power_traces
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.power_trace import power_traces
+from edgebench.judge.trial import Trial
+from edgebench.judge.trials import trials_of
 from edgebench.records.session import Channel, ProbeInfo
 from edgebench.records.stored import SessionRecord
 from edgebench.results import layout

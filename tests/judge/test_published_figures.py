@@ -2,11 +2,11 @@
 
 import pytest
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.published import FigureEntry, Source, judge_published
-from edgebench.judge.core.trial import STATED, Estimate
-from edgebench.judge.core.verdict import is_settled
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import load_profile
+from edgebench.judge.published import FigureEntry, Source, judge_published
+from edgebench.judge.trial import STATED, Estimate
+from edgebench.judge.verdict import is_settled
 from tests.judge.trials import profile, trial, verdict
 
 SOURCE = Source(title="Them, 2024")

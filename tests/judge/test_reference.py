@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.published import load_references, reference_folder
+from edgebench.judge.published import load_references, reference_folder
 
 HEAD = 'title = "t"\n[sources.them]\ntitle = "Them"\n'
 TRIAL = '[[trials]]\ntarget = "board"\ndevice = "a board"\nmodel = "net"\nprecision = "int8"\n'

@@ -21,7 +21,7 @@ from edgebench.judge.comparison import (
     metrics_of,
     usual_metrics,
 )
-from edgebench.judge.core.trial import Estimate
+from edgebench.judge.trial import Estimate
 from edgebench.results.load import StoredResults, load
 from tests.judge.trials import STEADY
 from tests.judge.trials import trial as made_trial

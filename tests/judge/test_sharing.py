@@ -7,14 +7,14 @@ import pytest
 
 import edgebench
 from edgebench.judge.comparison import compare_results
-from edgebench.judge.core.judged import judge_folder
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.metrics.sharing import ALONE
-from edgebench.judge.core.trial import Certainty, Conditions
-from edgebench.judge.core.trials import trial_with_key, trials_of
-from edgebench.judge.core.verdict import estimates_for
-from edgebench.judge.core.workers import SharedWorker, slowdown_of
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.metrics.sharing import ALONE
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import Certainty, Conditions
+from edgebench.judge.trials import trial_with_key, trials_of
+from edgebench.judge.verdict import estimates_for
+from edgebench.judge.workers import SharedWorker, slowdown_of
 from edgebench.report.documents import document
 from edgebench.report.plots.pictures import figures_of
 from edgebench.report.sharing import slowdown_matrices

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.core.power import power_of_sessions
-from edgebench.judge.core.steady_time import steady_times
+from edgebench.judge.power import power_of_sessions
+from edgebench.judge.steady_time import steady_times
 from tests.judge.test_power_rails import S, _probe, _record, _samples
 from tests.judge.trials import trial, verdict
 from tests.sample_tables import rows_of_frame

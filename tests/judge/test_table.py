@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.table import column_of, estimate_rows, key_of, wide_rows
-from edgebench.judge.core.trial import Estimate, EstimateKey
-from edgebench.judge.core.verdict import judge
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.table import column_of, estimate_rows, key_of, wide_rows
+from edgebench.judge.trial import Estimate, EstimateKey
+from edgebench.judge.verdict import judge
 from tests.judge.trials import meter, profile, trial
 
 STAGE = EstimateKey("stages_ms", "median", stage="patchify")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.judge.core.judged import judge_folder
-from edgebench.judge.core.trial import Estimate
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import load_profile
+from edgebench.judge.trial import Estimate
+from edgebench.judge.trials import trials_of
 from edgebench.records.stored import SceneRecord
 from edgebench.report.words import labels
 from edgebench.results.listing import status_of

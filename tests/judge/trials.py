@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from edgebench.judge.core.sessions import over_medians, over_values
-from edgebench.judge.core.trial import Estimate, EstimateKey, Rail, SceneOfTrial, Trial
 from edgebench.judge.profile import Profile
+from edgebench.judge.sessions import over_medians, over_values
+from edgebench.judge.trial import Estimate, EstimateKey, Rail, SceneOfTrial, Trial
 from edgebench.stats.compare import wilson
 from edgebench.stats.power_curve import power_curve
 
@@ -63,7 +63,7 @@ def trial(image_s=STEADY, *, power=(), accuracy=None, estimates=None, values=Non
 
 
 def _key(name):
-    from edgebench.judge.core.metrics import METRICS
+    from edgebench.judge.metrics import METRICS
 
     return METRICS[name].key()
 
@@ -115,7 +115,7 @@ def profile(**requirement):
 
 
 def verdict(judged, **requirement):
-    from edgebench.judge.core.verdict import judge
+    from edgebench.judge.verdict import judge
 
     (found,) = judge(judged, profile(**requirement))
     assert found.reason

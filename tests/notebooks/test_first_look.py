@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.prepare.cache import Cache
 from tests import synthetic_results
 from tests.backends import replaying

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edgebench.judge.core import power as power_of_rails
-from edgebench.judge.core import sessions
-from edgebench.judge.core.trial import Estimate
+from edgebench.judge import power as power_of_rails
+from edgebench.judge import sessions
+from edgebench.judge.trial import Estimate
 from edgebench.stats import change_point, intervals, power
 from edgebench.stats.compare import slowest
 from edgebench.stats.forecast import Forecast, forecast

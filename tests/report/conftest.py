@@ -7,7 +7,7 @@ import matplotlib
 import pytest
 from matplotlib import pyplot
 
-from edgebench.judge.core.judged import Judged, judge_folder
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from tests import synthetic_results
 

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Confusion, Estimate, EstimateKey, Rail, SceneOfTrial, Trial
-from edgebench.judge.core.verdict import Verdict, verdict_of
+from edgebench.judge.judged import Judged
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import Confusion, Estimate, EstimateKey, Rail, SceneOfTrial, Trial
+from edgebench.judge.verdict import Verdict, verdict_of
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.report import sections
 from edgebench.report.page import first_screen

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgebench.judge.core.accuracy import Predictions, confusion_of
+from edgebench.judge.accuracy import Predictions, confusion_of
 from edgebench.report.sections import _confusion_tables
 from tests.report.samples import summary
 

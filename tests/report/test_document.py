@@ -8,8 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import EstimateKey
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import EstimateKey
 from edgebench.report.documents import document
 from edgebench.report.schemas import schema
 from edgebench.report.words import as_json

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import shlex
 
-from edgebench.judge.core.judged import Judged
+from edgebench.judge.judged import Judged
 from edgebench.report.environment import command_line, environment, flat, machines
 from edgebench.results.load import StoredResults
 

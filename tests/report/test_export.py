@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.verdict import judge_all
+from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
+from edgebench.judge.verdict import judge_all
 from edgebench.report.documents import export_csv
 from edgebench.report.forms import FORMS, STANDARD_OUTPUT, export, form_of
 from edgebench.report.markdown import escape, export_markdown

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.published import judge_published
+from edgebench.judge.judged import Judged
+from edgebench.judge.published import judge_published
 from edgebench.report.plots import pictures
 from edgebench.report.plots.pictures import figures_of, require_figures_folder, write_figures
 

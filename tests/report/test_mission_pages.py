@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from edgebench.judge.core.judged import Judged
+from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
 from edgebench.report.missions import MOST_MISSIONS, BriefMissions, brief_missions, mission_table

@@ -24,8 +24,8 @@ MEASURED = "fan_rpm=1200.0 + 10 * job.n,"
 METRIC = '''
 """Speed of the fan."""
 
-from edgebench.judge.core.metric import Metric, Sampled
-from edgebench.judge.core.recorded import once_per_session
+from edgebench.judge.metric import Metric, Sampled
+from edgebench.judge.recorded import once_per_session
 
 speed = Sampled(
     "sessions",
@@ -53,8 +53,8 @@ import json, sys
 from pathlib import Path
 
 import edgebench
-from edgebench.judge.core.document import trial_document, trial_from_document
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.document import trial_document, trial_from_document
+from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import load_profile
 from edgebench.report.documents import document, export_csv
 from edgebench.report.schemas import schema
@@ -128,7 +128,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             field, f"{RECORD.lstrip()}{field}".replace("fan_rpm:", "    fan_rpm:", 1)
         ),
         writer: texts[writer].replace(call, f"{call}        {MEASURED}\n"),
-        "judge/core/metrics/fan.py": METRIC,
+        "judge/metrics/fan.py": METRIC,
     }
     assert len(changed) == 3
     linked(PACKAGE, folder / "edgebench", changed)

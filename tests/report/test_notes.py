@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Trial
 from edgebench.report import notes, tables
 from edgebench.report.blocks import Note
 from edgebench.report.html import render

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.judge.core.judged import judge_folder
-from edgebench.judge.core.trial import Estimate, Minute, Sustained
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.trial import Estimate, Minute, Sustained
 from edgebench.report.documents import document
 from edgebench.report.environment import steady_part
 from edgebench.report.html import render

@@ -9,10 +9,10 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from edgebench.judge.core.document import trial_document
-from edgebench.judge.core.judged import Judged, judge_folder
-from edgebench.judge.core.verdict import judge_all
+from edgebench.judge.document import trial_document
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import Profile
+from edgebench.judge.verdict import judge_all
 from edgebench.report import tables
 from edgebench.report.documents import document, export_csv
 from edgebench.report.markdown import export_markdown

@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import load_profiles
 from edgebench.report.mlflow import PARAMETERS, record_result, tracked_runs, tracking_uri
 from tests.synthetic_results import QUARTER, made_experiment

@@ -8,11 +8,11 @@ from typing import Any
 
 import markupsafe
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.published import judge_published
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.verdict import judge_all
+from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
+from edgebench.judge.published import judge_published
+from edgebench.judge.trial import Trial
+from edgebench.judge.verdict import judge_all
 from edgebench.report.html import render
 from edgebench.report.markdown import escape, export_markdown
 from edgebench.report.matrix import MOST_ROWS, Matrix, ProfileCell, cells_of, matrix_of

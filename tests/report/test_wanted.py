@@ -6,9 +6,9 @@ import csv
 import io
 from dataclasses import replace
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import Estimate
-from edgebench.judge.core.verdict import Verdict
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Estimate
+from edgebench.judge.verdict import Verdict
 from edgebench.report.documents import document, export_csv
 from edgebench.report.html import render
 from edgebench.report.listings.devices import requirement

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.judge.core.trial import Estimate, SceneOfTrial
 from edgebench.judge.profile import load_profile
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import Estimate, SceneOfTrial
 from edgebench.records.stored import ImagesRecord
 from edgebench.records.values import PictureReading
 from edgebench.report import words

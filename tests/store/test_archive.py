@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from edgebench.results import archive as archive_writing
 from edgebench.results import archive as form
 from edgebench.results.archive import unpack_archive

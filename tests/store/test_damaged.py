@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import edgebench
 from edgebench.errors import StoredResultError
-from edgebench.judge.core.document import trial_document
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.document import trial_document
 from edgebench.judge.history import stored_trial
+from edgebench.judge.trials import trials_of
 from edgebench.records.stored import RunRecord
 from edgebench.results import load as frames
 from edgebench.results import record_reading

@@ -6,8 +6,8 @@ import jsonschema
 import pytest
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trials import trial_with_key, trials_of
+from edgebench.judge.judged import Judged
+from edgebench.judge.trials import trial_with_key, trials_of
 from edgebench.records.stored import RunRecord
 from edgebench.report.documents import document
 from edgebench.report.schemas import schema

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 import edgebench
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError
-from edgebench.judge.core.document import VerdictEntry, trial_document, trial_from_document
-from edgebench.judge.core.judged import judge_folder
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.document import VerdictEntry, trial_document, trial_from_document
+from edgebench.judge.judged import judge_folder
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trials import trials_of
 from edgebench.records.described import object_schema
 from edgebench.records.session import Window
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord

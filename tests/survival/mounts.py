@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.report.forms import export
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.results.writing import ExperimentStore, require_writable

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import edgebench
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.report.forms import export
 from edgebench.run.measuring import execution as campaign
 from edgebench.run.measuring import session

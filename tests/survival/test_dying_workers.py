@@ -3,7 +3,7 @@
 import psutil
 import pytest
 
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from tests.survival.mounts import sessions_of
 from tests.survival.small import Small
 

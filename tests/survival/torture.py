@@ -26,7 +26,7 @@ from PIL import Image
 
 from edgebench.errors import EdgeBenchError
 from edgebench.files import write_output
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.report.forms import FORMS
 from edgebench.results.layout import WRITING_PREFIX
 from edgebench.results.record_reading import read_experiment, read_sessions

@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 import edgebench
-from edgebench.judge.core.judged import judge_folder
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.judged import judge_folder
 from edgebench.judge.profile import load_profile
+from edgebench.judge.trials import trials_of
 from edgebench.report.schemas import schema
 from edgebench.report.terminal import make_console
 from edgebench.run.measuring.host_queue import Outcome

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from edgebench.stats.warnings import Flag
 from tests.backends.replaying import replay
 from tests.frozen.replays import HERE

@@ -15,7 +15,7 @@ import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import UsageError
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from edgebench.testing import BackendContract
 from tests.serial_board import PATCH_INSTRUCTIONS, PATCH_NS, UNCOUNTED, WINDOW_INFERENCES, SerialBackend
 from tests.synthetic_results import write_record
@@ -154,7 +154,7 @@ def test_patches_that_cannot_be_are_refused(run, windowed, flags):
 
 
 def edgebench_verdicts() -> list[Any]:
-    from edgebench.judge.core.judged import judge_folder
+    from edgebench.judge.judged import judge_folder
 
     return judge_folder(Path("results/one")).verdicts
 

@@ -7,8 +7,8 @@ from functools import partial
 
 from matplotlib.axes import Axes
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Estimate, Trial
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import Estimate, Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 

@@ -12,9 +12,9 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import FuncFormatter
 
 from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Estimate
 from edgebench.judge.history import TrialSeries
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import Estimate
 from edgebench.report.comparison import in_words, named_comparisons
 from edgebench.report.history import heading, ratio_text, series_names
 from edgebench.report.plots import drawing

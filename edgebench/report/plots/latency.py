@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Estimate, Trial
-from edgebench.judge.core.verdict import Verdict
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.verdict import Verdict
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.report.plots.accuracy import series_of

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from edgebench.judge.core.mission import Mission, cycle_of
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.mission import Mission, cycle_of
+from edgebench.judge.trial import Trial
 from edgebench.report import tables
 from edgebench.report.missions import BriefMissions
 from edgebench.report.plots import drawing, panels

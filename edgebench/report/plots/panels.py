@@ -17,7 +17,7 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
-from edgebench.judge.core.trial import Estimate, Trial
+from edgebench.judge.trial import Estimate, Trial
 from edgebench.report import words
 from edgebench.report.plots import drawing
 

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from edgebench.errors import UsageError
 from edgebench.files import require_folder, require_unstored, require_writable, unwritten, write_output
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.verdict import Verdict
+from edgebench.judge.judged import Judged
 from edgebench.judge.profile import Profile
+from edgebench.judge.trial import Trial
+from edgebench.judge.verdict import Verdict
 from edgebench.report import words
 from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots import drawing

@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from edgebench.judge.core.power_trace import PowerTrace, RailTrace, power_traces
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
+from edgebench.judge.trial import Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.report.tables import meter_text, rail_text

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from edgebench.errors import EdgeBenchError, StoredResultError
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.trial import Trial
 from edgebench.records.stored import SceneRecord
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing

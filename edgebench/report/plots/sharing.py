@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.trial import Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.report.sharing import shared_trials, worker_name

@@ -22,9 +22,9 @@ from edgebench.errors import EdgeBenchError, UnsupportedError, UsageError
 from edgebench.files import reason
 from edgebench.installed import versions_of
 from edgebench.interruption import GO_ON
-from edgebench.judge.core.document import trial_document
-from edgebench.judge.core.judged import verdict_counts
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.document import trial_document
+from edgebench.judge.judged import verdict_counts
+from edgebench.judge.trials import trials_of
 from edgebench.link.host_probes import HostProbes
 from edgebench.link.session_loop import Timeouts
 from edgebench.prepare.cache import Cache

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from edgebench.errors import UnavailableError
-from edgebench.judge.core.trials import trial_with_key
+from edgebench.judge.trials import trial_with_key
 from edgebench.records.model import Artifact
 from edgebench.records.session import MeasurePlan
 from edgebench.records.stored import SessionRecord

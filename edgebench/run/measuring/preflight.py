@@ -9,10 +9,10 @@ from typing import Any
 from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.core.power import scope_of
-from edgebench.judge.core.power_limits import least_averaging_s, rate_objection, scope_objection
-from edgebench.judge.core.trial import Rail
+from edgebench.judge.power import scope_of
+from edgebench.judge.power_limits import least_averaging_s, rate_objection, scope_objection
 from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.trial import Rail
 from edgebench.link.board_findings import OF_THE_MACHINE
 from edgebench.link.inspection import check_target, inspect_target
 from edgebench.probes.basics import ADDRESS, ANSWER, DEVICE, IN_USE, PACKAGE, PERMISSION

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 import edgebench
-from edgebench.judge.core.judged import judge_folder
+from edgebench.judge.judged import judge_folder
 from edgebench.report.forms import export
 from tests.backends.coral import edgetpu_compiler, played_tpu
 from tests.backends.coral.delegates import ABORTS, PLAIN

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.conftest import client_of

@@ -13,7 +13,7 @@ import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from tests.backends.coral import edgetpu_compiler
 from tests.backends.coralmicro import sums
 from tests.backends.coralmicro.played_board import PlayedBoard

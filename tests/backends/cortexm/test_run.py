@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import edgebench
 from edgebench import registry
 from edgebench.cli.main import app
-from edgebench.judge.core.trials import trials_of
+from edgebench.judge.trials import trials_of
 from edgebench.prepare.cache import Cache
 from edgebench.records.values import Pictures
 from edgebench.testing.backend_kit import images_of, scene_of

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgebench.judge.core.trial import Estimate, Trial
+from edgebench.judge.trial import Estimate, Trial
 from edgebench.report.plots.accuracy import energy, energy_picture
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, bars, figure_of, heights, points, svg_of, texts

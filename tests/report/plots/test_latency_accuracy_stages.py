@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from matplotlib.container import BarContainer
 
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.trial import Trial
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy
 from edgebench.report.plots.latency import depth_picture, latency, stages, stages_of, stages_picture

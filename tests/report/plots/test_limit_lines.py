@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from edgebench.judge.core.verdict import verdict_of
+from edgebench.judge.verdict import verdict_of
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy, accuracy_picture
 from edgebench.report.plots.latency import depth_picture, latency, limits_of, targets

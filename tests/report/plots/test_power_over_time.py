@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.power_trace import PowerTrace, RailTrace
+from edgebench.judge.judged import Judged
+from edgebench.judge.power_trace import PowerTrace, RailTrace
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.report.plots import drawing
 from edgebench.report.plots.power import (

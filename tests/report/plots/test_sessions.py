@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.trial import Trial
 from edgebench.report.plots import drawing
 from edgebench.report.plots.sessions import (
     IN_A_PANEL,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Trial
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import Trial
 from edgebench.report.plots import drawing
 from edgebench.report.plots.latency import (
     MAX_ROWS,

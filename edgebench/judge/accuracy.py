@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.core.trial import Confusion, Estimate
+from edgebench.judge.trial import Confusion, Estimate
 from edgebench.results.load import StoredResults
 from edgebench.results.rows import Rows
 from edgebench.stats.auc import Floats

@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.power_limits import bounded, objection_to
-from edgebench.judge.core.sessions import over_medians
-from edgebench.judge.core.trial import STATED, Certainty, Conditions, Estimate, Trial
+from edgebench.judge.power_limits import bounded, objection_to
 from edgebench.judge.schedule import Schedule
+from edgebench.judge.sessions import over_medians
+from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial
 from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through
 
 DAY_S = 86_400.0

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.judge.cautions import cautions
-from edgebench.judge.core.metrics.times import untimed_reason
-from edgebench.judge.core.recorded import Recorded
-from edgebench.judge.core.sessions import over_medians
-from edgebench.judge.core.trial import Certainty, Estimate, Trial, Worker
+from edgebench.judge.metrics.times import untimed_reason
+from edgebench.judge.recorded import Recorded
+from edgebench.judge.sessions import over_medians
+from edgebench.judge.trial import Certainty, Estimate, Trial, Worker
 from edgebench.results.listing import status_of
 from edgebench.stats.compare import slowest
 from edgebench.stats.intervals import MIN_SESSIONS, interval_reason, session_medians

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgebench.judge.core.trial import STATED, Certainty, Estimate
+from edgebench.judge.trial import STATED, Certainty, Estimate
 from edgebench.stats.intervals import (
     interval_reason,
     mean_interval,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import Basis, Estimate, EstimateKey, Rail, Trial, Worker
-from edgebench.judge.core.verdict import Verdict
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import Basis, Estimate, EstimateKey, Rail, Trial, Worker
+from edgebench.judge.verdict import Verdict
 from edgebench.records.target import settings_text
 
 Cell = str | int | float | bool | None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.core.metric import MILLISECOND_UNITS, TIME_UNITS, Metric, Reading, Sampled
-from edgebench.judge.core.trial import EMULATED, Estimate, Values
+from edgebench.judge.metric import MILLISECOND_UNITS, TIME_UNITS, Metric, Reading, Sampled
+from edgebench.judge.trial import EMULATED, Estimate, Values
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
 
@@ -67,7 +67,7 @@ def _no_start(recorded: Recorded) -> str:
 
 
 def _load_s(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.core.recorded import once_per_session
+    from edgebench.judge.recorded import once_per_session
 
     if worker is None:
         return once_per_session(recorded.cold("load_s"))
@@ -97,7 +97,7 @@ def _stages(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 def _cold(name: str) -> Any:
     def read(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-        from edgebench.judge.core.recorded import once_per_session
+        from edgebench.judge.recorded import once_per_session
         from edgebench.stats.intervals import trial_median
 
         times = recorded.cold(name)
@@ -153,7 +153,7 @@ _load = Sampled(
 
 
 def _start_s(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.core.recorded import once_per_session
+    from edgebench.judge.recorded import once_per_session
 
     return once_per_session(recorded.cold("start_s"))
 

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from edgebench.judge.cautions import cautions, sustained_of
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.power import idle_drifts_of, power_doubts, rails_of
-from edgebench.judge.core.recorded import Recorded, recorded_trials, undisturbed_trials
-from edgebench.judge.core.stopping import rule_of, with_end
-from edgebench.judge.core.trial import Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values
-from edgebench.judge.core.workers import workers_of
 from edgebench.judge.latency import times_images
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.power import idle_drifts_of, power_doubts, rails_of
+from edgebench.judge.recorded import Recorded, recorded_trials, undisturbed_trials
+from edgebench.judge.stopping import rule_of, with_end
+from edgebench.judge.trial import Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values
+from edgebench.judge.workers import workers_of
 from edgebench.records.stored import SceneRecord, SessionRecord
 from edgebench.results.listing import failure_text, status_of
 from edgebench.results.load import StoredResults

@@ -24,10 +24,10 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.power import WIDE_SCOPES, scope_rank
-from edgebench.judge.core.sessions import NEARLY_ALL, over_medians, too_few
-from edgebench.judge.core.trial import (
+from edgebench.judge.metric import Metric
+from edgebench.judge.power import WIDE_SCOPES, scope_rank
+from edgebench.judge.sessions import NEARLY_ALL, over_medians, too_few
+from edgebench.judge.trial import (
     UNKNOWN_SCOPE,
     Certainty,
     Conditions,

@@ -10,8 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from edgebench.judge.cautions import Observed, board_doubts, observe, other_machine, shares_accounted
-from edgebench.judge.core.accuracy import (
+from edgebench.judge.accuracy import (
     Predictions,
     ScoredImages,
     confusion_of,
@@ -19,8 +18,7 @@ from edgebench.judge.core.accuracy import (
     scored_images,
     scored_of,
 )
-from edgebench.judge.core.steady_time import SteadyTime, steady_times
-from edgebench.judge.core.trial import Confusion, Values
+from edgebench.judge.cautions import Observed, board_doubts, observe, other_machine, shares_accounted
 from edgebench.judge.latency import (
     REQUEST_COLUMNS,
     SteadyPasses,
@@ -32,6 +30,8 @@ from edgebench.judge.latency import (
     times_images,
     without_images,
 )
+from edgebench.judge.steady_time import SteadyTime, steady_times
+from edgebench.judge.trial import Confusion, Values
 from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults

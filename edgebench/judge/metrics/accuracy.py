@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from edgebench.judge.core.metric import POINT_UNITS, SHARE_UNITS, Metric, Reading
-from edgebench.judge.core.metrics.times import measured_reason, unpooled_reason
-from edgebench.judge.core.trial import Conditions, Estimate, Trial
+from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Reading
+from edgebench.judge.metrics.times import measured_reason, unpooled_reason
+from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 OVERLAPPING = "overlapping crops make it a little too narrow"
 
@@ -33,7 +33,7 @@ def accuracy_reason(recorded: Recorded, worker: int | None = None) -> str:
 
 
 def _accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.core.accuracy import share_right
+    from edgebench.judge.accuracy import share_right
 
     tested = recorded.experiment.images_of(recorded.trial)
     for worker in (None, *recorded.several_workers):
@@ -48,7 +48,7 @@ def _accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _scene_accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.core.accuracy import share_right
+    from edgebench.judge.accuracy import share_right
 
     confusion = recorded.confusion("scene")
     if confusion is None:
@@ -72,7 +72,7 @@ def _fp32_siblings(recorded: Recorded) -> list[Recorded]:
 
 
 def _agreement(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.core.accuracy import agreement_of
+    from edgebench.judge.accuracy import agreement_of
     from edgebench.stats.compare import mcnemar
 
     if recorded.trial.precision == "fp32":
@@ -104,7 +104,7 @@ def _accuracy_drop(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _drop(recorded: Recorded) -> Estimate:
-    from edgebench.judge.core.accuracy import drop_of
+    from edgebench.judge.accuracy import drop_of
 
     tested = recorded.experiment.images_of(recorded.trial)
     confusion = recorded.confusion("images")

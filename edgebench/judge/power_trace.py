@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.core.power import scope_of, session_power
-from edgebench.judge.core.steady_time import steady_times
-from edgebench.judge.core.trial import EstimateKey, Rail, Scope, Trial
+from edgebench.judge.power import scope_of, session_power
+from edgebench.judge.steady_time import steady_times
+from edgebench.judge.trial import EstimateKey, Rail, Scope, Trial
 from edgebench.records.stored import SessionRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.meters import Channel, channels_of, watts_of

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.table import Keyed, column_of, estimates_with, key_of, part_of
-from edgebench.judge.core.trial import Estimate, EstimateKey, Trial
-from edgebench.judge.core.verdict import NextStep, Verdict
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.table import Keyed, column_of, estimates_with, key_of, part_of
+from edgebench.judge.trial import Estimate, EstimateKey, Trial
+from edgebench.judge.verdict import NextStep, Verdict
 from edgebench.records.described import Unwritten
 
 Document = dict[str, Any]

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.core.metric import DECLARED_SOURCE, ENERGY_UNITS, POWER_UNITS, Metric, Reading
-from edgebench.judge.core.trial import Conditions, Estimate, Trial
+from edgebench.judge.metric import DECLARED_SOURCE, ENERGY_UNITS, POWER_UNITS, Metric, Reading
+from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 
 def _metered(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.core.power import power_of, power_reason
-    from edgebench.judge.core.power_limits import objection_to
+    from edgebench.judge.power import power_of, power_reason
+    from edgebench.judge.power_limits import objection_to
 
     rails = power_of(recorded)
     for power in rails:
@@ -26,7 +26,7 @@ def _metered(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _power_limit(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    from edgebench.judge.core.power_limits import power_candidates
+    from edgebench.judge.power_limits import power_candidates
 
     return power_candidates(trial, metric, conditions)
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from edgebench.judge.core.metric import SHARE_UNITS, Metric, Reading
-from edgebench.judge.core.metrics.accuracy import accuracy_reason
-from edgebench.judge.core.trial import STATED, Confusion, Estimate
+from edgebench.judge.metric import SHARE_UNITS, Metric, Reading
+from edgebench.judge.metrics.accuracy import accuracy_reason
+from edgebench.judge.trial import STATED, Confusion, Estimate
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 
 def balanced_accuracy(confusion: Confusion) -> Estimate:

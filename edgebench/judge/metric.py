@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from edgebench.judge.core.trial import STATED, Conditions, Estimate, EstimateKey, Trial, Values
+from edgebench.judge.trial import STATED, Conditions, Estimate, EstimateKey, Trial, Values
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
 POINT_UNITS = {"points": 1.0, "1": 100.0}
@@ -207,8 +207,8 @@ class Sampled:
 
     def read(self, recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         """Estimates of the trial and of each of its workers."""
-        from edgebench.judge.core.sessions import over_values
         from edgebench.judge.latency import omission
+        from edgebench.judge.sessions import over_values
 
         for worker in (None, *(recorded.several_workers if self.by_worker else ())):
             values = self.values(recorded, worker)
@@ -227,8 +227,8 @@ class Sampled:
 
     def estimates(self, trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
         """Estimate at the asked statistic and certainty; of several workers that of the slowest."""
-        from edgebench.judge.core.sessions import over_values
-        from edgebench.judge.core.workers import slowest_worker
+        from edgebench.judge.sessions import over_values
+        from edgebench.judge.workers import slowest_worker
 
         if trial.is_shared and conditions.statistic == "median" and metric.name in ("image_s", "infer_s"):
             slowest = slowest_worker(trial, metric.name, conditions.certainty)

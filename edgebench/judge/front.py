@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.core.trial import Estimate, Trial
-from edgebench.judge.core.verdict import metric_of, verdict_of
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement, metric_asked
+from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.verdict import metric_of, verdict_of
 
 Standing = Literal["front", "overlapping", "dominated"]
 

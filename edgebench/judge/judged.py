@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.core.decision import Decision, decisions
-from edgebench.judge.core.trial import PUBLISHED, Trial
-from edgebench.judge.core.trials import trials_of
-from edgebench.judge.core.verdict import Overall, Verdict, judge_all, overall
+from edgebench.judge.decision import Decision, decisions
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
+from edgebench.judge.trial import PUBLISHED, Trial
+from edgebench.judge.trials import trials_of
+from edgebench.judge.verdict import Overall, Verdict, judge_all, overall
 from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import BOARD_FIGURES, BoardFigure
 from edgebench.results.load import StoredResults, load
@@ -24,7 +24,7 @@ from edgebench.results.revisions import planned_name, swept_name
 from edgebench.suggest import choose, short
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.mission import Mission
+    from edgebench.judge.mission import Mission
 
 
 # Boards and numbers of the targets of a stored result, as declared when they are judged.
@@ -183,7 +183,7 @@ def missions(
         UsageError: no such trial, a profile without a schedule, or more images than are simulated.
         StoredResultError: no trial has a finished session.
     """
-    from edgebench.judge.core.mission import DAY_S, mission_of
+    from edgebench.judge.mission import DAY_S, mission_of
 
     schedules = [schedule_of(profile) for profile in profiles]
     trials = chosen_trials(judged.trials, chosen, names or {})

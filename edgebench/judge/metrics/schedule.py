@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.core.metric import (
+from edgebench.judge.metric import (
     BYTE_UNITS,
     ENERGY_UNITS,
     IMAGE_UNITS,
@@ -14,10 +14,10 @@ from edgebench.judge.core.metric import (
     Metric,
     Reading,
 )
-from edgebench.judge.core.trial import Conditions, Estimate, Trial
+from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 BITS = 8
 NO_UPLINK = "the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'"
@@ -29,10 +29,10 @@ def _nothing(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _simulated(name: str) -> Callable[[Trial, Metric, Conditions], tuple[Estimate, ...]]:
-    """Estimates of a named number of a mission (`edgebench.judge.core.mission.Mission`)."""
+    """Estimates of a named number of a mission (`edgebench.judge.mission.Mission`)."""
 
     def estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-        from edgebench.judge.core.mission import simulated_estimate
+        from edgebench.judge.mission import simulated_estimate
 
         return (simulated_estimate(trial, name, conditions),)
 

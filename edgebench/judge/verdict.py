@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Literal
 
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
-from edgebench.judge.core.metric import Metric
-from edgebench.judge.core.metrics import METRICS
-from edgebench.judge.core.trial import EMULATED, MISSING, STATED, Certainty, Conditions, Estimate, Trial
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import EMULATED, MISSING, STATED, Certainty, Conditions, Estimate, Trial
 
 Word = Literal["pass", "fail", "inconclusive", "unknown"]
 WORDS: tuple[Word, ...] = ("fail", "unknown", "inconclusive", "pass")

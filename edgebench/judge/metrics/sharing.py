@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from edgebench.judge.core.metric import BYTE_UNITS, ENERGY_UNITS, Metric, Reading, Sampled
-from edgebench.judge.core.metrics.times import was_measured
-from edgebench.judge.core.trial import STATED, Conditions, Estimate, Trial, Values
+from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, Metric, Reading, Sampled
+from edgebench.judge.metrics.times import was_measured
+from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 ALONE = "one worker had the device: --workers N or --with VARIANT adds others"
 _MORE = ("--workers N", "--with VARIANT")
@@ -28,8 +28,8 @@ def _slowdown(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     if not recorded.is_shared:
         yield metric.missing(_reason(recorded, ""))
         return
-    from edgebench.judge.core.recorded import once_per_session
-    from edgebench.judge.core.workers import shared_workers, slowdown_of, slowdown_reason
+    from edgebench.judge.recorded import once_per_session
+    from edgebench.judge.workers import shared_workers, slowdown_of, slowdown_reason
 
     workers, confidence = shared_workers(recorded), recorded.confidence
     of_workers, reasons = [], []
@@ -50,28 +50,28 @@ def _slowdown_estimates(trial: Trial, metric: Metric, conditions: Conditions) ->
     kept, sure = trial.estimate(metric.name), conditions.certainty.at_least(trial.confidence)
     if kept.value is None or sure.interval <= STATED.at_least(trial.confidence).interval:
         return (kept,)
-    from edgebench.judge.core.workers import kept_workers, slowdown_of
+    from edgebench.judge.workers import kept_workers, slowdown_of
 
     return (slowdown_of(kept_workers(trial), sure.interval) or kept,)
 
 
 def _rates(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.core.recorded import once_per_session
+    from edgebench.judge.recorded import once_per_session
 
     together = () if recorded.is_emulated else recorded.images_together.values()
     return once_per_session(count / time_s for count, time_s in together if count)
 
 
 def _peaks(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.core.recorded import once_per_session
-    from edgebench.judge.core.workers import peaks_together
+    from edgebench.judge.recorded import once_per_session
+    from edgebench.judge.workers import peaks_together
 
     return once_per_session(peaks_together(recorded))
 
 
 def _energy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.core.power import power_reason, rails_of, together_energy
-    from edgebench.judge.core.power_limits import objection_to
+    from edgebench.judge.power import power_reason, rails_of, together_energy
+    from edgebench.judge.power_limits import objection_to
 
     if not recorded.is_shared:
         yield metric.missing(_reason(recorded, ""))
@@ -85,7 +85,7 @@ def _energy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _energy_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    from edgebench.judge.core.power_limits import power_candidates
+    from edgebench.judge.power_limits import power_candidates
 
     is_metered = trial.is_shared and trial.rails
     return power_candidates(trial, metric, conditions) if is_metered else (trial.estimate(metric.name),)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
-from edgebench.judge.core.metric import Metric, Table
+from edgebench.judge.metric import Metric, Table
 from edgebench.suggest import choose
 
 _FIRST = ("times", "accuracy", "power", "board", "schedule", "sharing")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from edgebench.judge.core.metric import SHARE_UNITS, Metric, Reading
-from edgebench.judge.core.metrics.accuracy import accuracy_reason
+from edgebench.judge.metric import SHARE_UNITS, Metric, Reading
+from edgebench.judge.metrics.accuracy import accuracy_reason
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 HIGHEST = 5
 LEAST_CLASSES = 10
@@ -17,7 +17,7 @@ LEAST_CLASSES = 10
 
 
 def _read(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.core.accuracy import share_right
+    from edgebench.judge.accuracy import share_right
 
     for worker in (None, *recorded.several_workers):
         if recorded.confusion("images", worker) is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from edgebench.judge.core.metric import (
+from edgebench.judge.metric import (
     BYTE_UNITS,
     DECLARED_SOURCE,
     LENGTH_UNITS,
@@ -18,11 +18,11 @@ from edgebench.judge.core.metric import (
     Sampled,
     impossible_reason,
 )
-from edgebench.judge.core.metrics.times import unpooled_reason, untimed_reason
-from edgebench.judge.core.trial import STATED, Conditions, Estimate, Trial, Values
+from edgebench.judge.metrics.times import unpooled_reason, untimed_reason
+from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
     from edgebench.records.target import DeclaredBoot
 
 NOT_PACED = "the passes were not paced (--period)"
@@ -57,7 +57,7 @@ def _failed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> t
 
 
 def _memory(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.core.recorded import once_per_session
+    from edgebench.judge.recorded import once_per_session
 
     if worker is None:
         return once_per_session(recorded.memory_bytes)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.core.steady_time import SteadyTime
-from edgebench.judge.core.trial import EMULATED, UNKNOWN_SCOPE, Estimate, Rail, Scope
+from edgebench.judge.steady_time import SteadyTime
+from edgebench.judge.trial import EMULATED, UNKNOWN_SCOPE, Estimate, Rail, Scope
 from edgebench.records.session import LIVE_SAMPLES, UNKNOWN_REACH_S
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import DeclaredPower
@@ -59,7 +59,7 @@ from edgebench.stats.power import (
 from edgebench.stats.power_curve import NO_SAMPLES, power_curve
 
 if TYPE_CHECKING:
-    from edgebench.judge.core.recorded import Recorded
+    from edgebench.judge.recorded import Recorded
 
 WIDE_SCOPES: tuple[Scope, ...] = ("board", "usb", "wall")
 """Scopes that hold all that a board draws, the closest to it first."""
@@ -116,7 +116,7 @@ def power_of(recorded: Recorded) -> tuple[RailPower, ...]:
 
 
 def _power_of(recorded: Recorded) -> tuple[RailPower, ...]:
-    from edgebench.judge.core.metrics.times import unpooled_reason
+    from edgebench.judge.metrics.times import unpooled_reason
 
     if recorded.is_emulated:
         return ()

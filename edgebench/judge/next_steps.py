@@ -13,12 +13,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from edgebench.judge.core.metric import DECLARED_SOURCE, Metric
-from edgebench.judge.core.power import WIDE_SCOPES
-from edgebench.judge.core.power_limits import rate_objection
-from edgebench.judge.core.sessions import NEARLY_ALL, PERCENTILES, over_values
-from edgebench.judge.core.trial import Estimate, Trial, Values
-from edgebench.judge.core.verdict import (
+from edgebench.judge.metric import DECLARED_SOURCE, Metric
+from edgebench.judge.power import WIDE_SCOPES
+from edgebench.judge.power_limits import rate_objection
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.sessions import NEARLY_ALL, PERCENTILES, over_values
+from edgebench.judge.trial import Estimate, Trial, Values
+from edgebench.judge.verdict import (
     Limit,
     NextStep,
     StepKind,
@@ -28,7 +29,6 @@ from edgebench.judge.core.verdict import (
     verdict_of,
     word_of,
 )
-from edgebench.judge.requirement import Requirement
 from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.stats.compare import wilson
 from edgebench.stats.forecast import forecast

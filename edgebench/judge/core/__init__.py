@@ -1,1 +1,0 @@
-"""Trials, their estimates and the metrics that declare them."""
