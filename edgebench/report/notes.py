@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from edgebench.judge.core.trial import Trial
-from edgebench.judge.core.verdict import Overall, Verdict, overall
 from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.report import words
 from edgebench.report.blocks import Note
@@ -146,19 +145,6 @@ def _note(text: str, statements: Sequence[tuple[str, str]], trials: Trials) -> N
     if is_unnamed:
         return Note(text, who, ((words.listed([trials.names[key] for key in keys]), ""),))
     return Note(text, who)
-
-
-# Verdicts grouped for reading.
-
-
-def profiles(verdicts: Sequence[Verdict]) -> list[str]:
-    """Names of the profiles in the order in which they were judged."""
-    return list(dict.fromkeys(verdict.profile for verdict in verdicts))
-
-
-def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
-    """Verdicts of each trial on each profile as one word, by key and profile."""
-    return {(judged.trial, judged.profile): judged for judged in overall(verdicts)}
 
 
 # Sessions that would narrow the intervals of a run further.
