@@ -106,14 +106,14 @@ def missions_schema(estimate: Mapping[str, Any]) -> dict[str, Any]:
         **object_schema(Mission)["properties"],
         "estimates": _field("Estimates by name.", "object", properties=numbers, required=list(numbers)),
     }
-    about = (
+    description = (
         "Each trial with sessions under each profile's schedule, simulated for a few days; `edgebench "
         "mission` plays longer ones."
     )
     items = {"type": "object", "properties": properties, "required": list(properties)}
     texts: dict[str, Any] = {"additionalProperties": {"type": "string"}}
     return {
-        "missions": _field(about, "array", items=items),
+        "missions": _field(description, "array", items=items),
         "missions_reasons": _field("Reason why a profile's schedule was not played.", "object", **texts),
     }
 
@@ -203,8 +203,8 @@ def print_missions(console: Console, missions: Sequence[Mission], names: Mapping
     """Print a table a profile; `names` are the trials' by key."""
     for profile, played in words.grouped((mission.profile, mission) for mission in missions).items():
         line(console, f"Under the schedule of {profile}", style="bold")
-        most = max(mission.cycles for mission in played)
-        table = _table(profile, played, names, f"up to {most:,} cycles per trial")
+        cycles = max(mission.cycles for mission in played)
+        table = _table(profile, played, names, f"up to {cycles:,} cycles per trial")
         print_table(console, table)
         line(console, table.caption, indent=2)
 
@@ -221,14 +221,14 @@ def mission_table(brief: BriefMissions, trials: Sequence[Trial]) -> Table | None
 
 def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], played: str) -> Table:
     """Numbers that any of them has; overloads, and reasons of missing numbers of the others."""
-    known = [
+    present = [
         metric
         for metric in FIGURES
         if not metric.name.endswith(TAIL)  # in the cells of the means
         and any(mission.estimates[metric.name].value is not None for mission in missions)
     ]
     no_energy = "energy figures"
-    has_energy = any(metric.name.startswith("energy_j") for metric in known)
+    has_energy = any(metric.name.startswith("energy_j") for metric in present)
     unknown = words.grouped(
         (
             words.plain(mission.estimates[metric.name].reason),
@@ -253,7 +253,7 @@ def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], pl
         )
     return Table(
         f"{words.plain(title, 80)}: mission",
-        of_figures("Trial", *(f"{metric.heading.capitalize()}, {metric.unit}" for metric in known)),
-        tuple((names[mission.trial], *(metric.shown(mission) for metric in known)) for mission in missions),
+        of_figures("Trial", *(f"{metric.heading.capitalize()}, {metric.unit}" for metric in present)),
+        tuple((names[mission.trial], *(metric.shown(mission) for metric in present)) for mission in missions),
         " ".join(caption),
     )

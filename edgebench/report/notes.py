@@ -8,8 +8,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 from typing import TypeVar
 
+<<<<<<< HEAD
 from edgebench.judge.trial import Trial
 from edgebench.judge.verdict import Overall, Verdict, overall
+=======
+from edgebench.judge.trial import Trial
+>>>>>>> plots
 from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.report import words
 from edgebench.report.blocks import Note
@@ -146,19 +150,6 @@ def _note(text: str, statements: Sequence[tuple[str, str]], trials: Trials) -> N
     if is_unnamed:
         return Note(text, who, ((words.listed([trials.names[key] for key in keys]), ""),))
     return Note(text, who)
-
-
-# Verdicts grouped for reading.
-
-
-def profiles(verdicts: Sequence[Verdict]) -> list[str]:
-    """Names of the profiles in the order in which they were judged."""
-    return list(dict.fromkeys(verdict.profile for verdict in verdicts))
-
-
-def wholes(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Overall]:
-    """Verdicts of each trial on each profile as one word, by key and profile."""
-    return {(judged.trial, judged.profile): judged for judged in overall(verdicts)}
 
 
 # Sessions that would narrow the intervals of a run further.

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,8 +97,9 @@ def test_a_million_samples_make_no_larger_figure() -> None:
 @pytest.mark.attack("a meter's name, rail and scope hold markup: the figure of its power draws them as text")
 def test_names_from_outside_are_drawn_as_text() -> None:
     [rail] = TRACE.rails
-    hostile = replace(rail.rail, name=f"{HOSTILE} {HOSTILE}", scope=HOSTILE)
-    trace = replace(TRACE, scope=HOSTILE, rails=(replace(rail, rail=hostile),))
+    scope: Any = HOSTILE
+    hostile = replace(rail.rail, name=f"{HOSTILE} {HOSTILE}", scope=scope)
+    trace = replace(TRACE, scope=scope, rails=(replace(rail, rail=hostile),))
     svg = svg_of(power_over_time([trace], {"a": HOSTILE}, {HOSTILE: 5.0}))
     assert b"<b>" not in svg and b"&_x" not in svg
 
