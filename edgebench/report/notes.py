@@ -8,12 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 from typing import TypeVar
 
-<<<<<<< HEAD
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import Overall, Verdict, overall
-=======
-from edgebench.judge.trial import Trial
->>>>>>> plots
 from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.report import words
 from edgebench.report.blocks import Note
