@@ -55,21 +55,20 @@ def rail_text(rail: Rail) -> str:
 
 
 def declared_texts(trial: Trial) -> list[str]:
-    """Declared numbers of a trial's target, marked as such: mass, size, power and boot time."""
+    """Declared numbers of a trial's target with their sources: mass, size, power and boot time."""
     texts = []
     for metric in METRICS.values():
         declared = [estimate for _, estimate in trial.estimates_of(metric.name) if estimate.basis]
         declared = [estimate for estimate in declared if estimate.basis.startswith("declared")]
-        numbers = [words.number(estimate.value) for estimate in declared if estimate.value is not None]
-        kinds = [estimate.basis.removeprefix("declared").strip() for estimate in declared]
-        sources = list(dict.fromkeys(note for estimate in declared for note in estimate.notes[:1]))
-        if not sources:
-            continue
-        if any(kinds):
-            texts.append(f"declared {metric.inside}, not measured: {'; '.join(map(words.plain, sources))}")
-        else:
-            source = words.plain(sources[0])
-            texts.append(f"declared {metric.inside}: {' x '.join(numbers)} {metric.unit} ({source})")
+        sources = list(
+            dict.fromkeys(words.plain(note) for estimate in declared for note in estimate.notes[:1])
+        )
+        if sources and any(estimate.basis != "declared" for estimate in declared):
+            texts.append(f"not measured: {words.listed(sources)}")
+        elif sources:
+            numbers = [estimate.value for estimate in declared if estimate.value is not None]
+            text = words.quantity(numbers if metric.is_size else numbers[0])
+            texts.append(f"declared {metric.inside}: {text} {metric.unit} ({sources[0]})")
     return texts
 
 
