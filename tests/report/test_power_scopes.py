@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import Estimate
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Estimate
 from edgebench.report import tables
 from edgebench.report.blocks import Notes
 from edgebench.report.markdown import export_markdown
