@@ -62,7 +62,7 @@ class Mission:
 
     @property
     def grows(self) -> bool:
-        """Whether the backlog of the trial, or of one of its sessions, grows without end."""
+        """True if the backlog of the trial, or of one of its sessions, grows without end."""
         return self.load is not None and self.estimates["backlog"].value is None
 
 
@@ -291,8 +291,8 @@ def simulated_estimate(trial: Trial, name: str, conditions: Conditions) -> Estim
         return Estimate(reason=NO_SCHEDULE)
     load = trial.once(("load", schedule, certainty), lambda: load_estimate(trial, schedule, certainty))
     if name == "load":
-        known = load.low if load.value is None else load.value
-        too_much = overload(known) if known is not None and known > 1 else ""
+        least = load.low if load.value is None else load.value
+        too_much = overload(least) if least is not None and least > 1 else ""
         return load.with_notes(too_much)
     cycles = max(1, min(MOST_CYCLES, MOST_LIMITED_IMAGES // schedule.images))
     mission = trial.once(

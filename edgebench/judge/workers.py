@@ -57,10 +57,10 @@ def slowest_worker(trial: Trial, metric: str, certainty: Certainty) -> Estimate 
         return None
     sure = Certainty(1 - (1 - certainty.interval) / len(values), certainty.bound)
     estimates = [over_medians(session_medians(by_session), sure) for by_session in values]
-    at = max(range(len(estimates)), key=lambda place: estimates[place].value or 0.0)
-    worker = trial.workers[at]
+    place = max(range(len(estimates)), key=lambda index: estimates[index].value or 0.0)
+    worker = trial.workers[place]
     note = slowest_note(len(values), worker.number, worker.variant)
-    slowest_one = replace(estimates[at], n=sum(map(len, values[at])), notes=(note,))
+    slowest_one = replace(estimates[place], n=sum(map(len, values[place])), notes=(note,))
     if reason := next((estimate.reason for estimate in estimates if estimate.reason), ""):
         return replace(slowest_one, low=None, high=None, reason=reason)
     low = max(estimate.low for estimate in estimates if estimate.low is not None)
@@ -75,14 +75,14 @@ class SharedWorker(NamedTuple):
     """Session medians of a worker, in s.
 
     Attributes:
-        together: while all workers ran.
-        alone: of the trial of its variant alone; empty where that is not known.
+        together_s: while all workers ran.
+        alone_s: of the trial of its variant alone; empty where that is not known.
     """
 
     number: int
     variant: str
-    together: NDArray[np.float64]
-    alone: NDArray[np.float64]
+    together_s: NDArray[np.float64]
+    alone_s: NDArray[np.float64]
 
 
 def shared_workers(recorded: Recorded) -> list[SharedWorker]:
@@ -91,10 +91,10 @@ def shared_workers(recorded: Recorded) -> list[SharedWorker]:
     for worker in workers_of(recorded):
         steady, lone = recorded.steady(worker.number), recorded.siblings.get(worker.alone)
         is_alike = lone is not None and lone.steady().quantity == steady.quantity
-        alone = session_medians(lone.steady().latency_s) if lone is not None and is_alike else []
-        together = session_medians(steady.latency_s)
+        alone_s = session_medians(lone.steady().latency_s) if lone is not None and is_alike else []
+        together_s = session_medians(steady.latency_s)
         workers.append(
-            SharedWorker(worker.number, worker.variant, np.array(together), np.array(alone, np.float64))
+            SharedWorker(worker.number, worker.variant, np.array(together_s), np.array(alone_s, np.float64))
         )
     return workers
 
@@ -105,39 +105,39 @@ def slowdown_of(workers: Sequence[SharedWorker], confidence: float) -> Estimate 
     Its interval holds whoever is selected (`edgebench.stats.compare.slowest`). `sessions` are values whose
     mean is the slowdown and whose standard error is that of the ratio.
     """
-    alone, together = [worker.alone for worker in workers], [worker.together for worker in workers]
-    sides = [*alone, *together]
+    alone_s, together_s = [worker.alone_s for worker in workers], [worker.together_s for worker in workers]
+    sides = [*alone_s, *together_s]
     fewest = min((side.size for side in sides), default=0)
     if not fewest or min(map(np.min, sides)) <= 0:
         return None
-    ratios = [float(b.mean() / a.mean()) for a, b in zip(alone, together, strict=True)]
-    at, low, high = int(np.argmax(ratios)), None, None
+    ratios = [float(b.mean() / a.mean()) for a, b in zip(alone_s, together_s, strict=True)]
+    place, low, high = int(np.argmax(ratios)), None, None
     if fewest >= MIN_SESSIONS:
-        _, found = slowest(alone, together, 1 - confidence)
-        low, high = float(found.low), float(found.high)
+        _, widest = slowest(alone_s, together_s, 1 - confidence)
+        low, high = float(widest.low), float(widest.high)
     estimate = Estimate(
-        ratios[at],
+        ratios[place],
         low,
         high,
-        sessions=_by_session(workers[at]),
-        n=int(alone[at].size + together[at].size),
+        sessions=_by_session(workers[place]),
+        n=int(alone_s[place].size + together_s[place].size),
         reason=interval_reason(fewest),
     )
-    worker = workers[at]
+    worker = workers[place]
     return estimate.with_notes(slowest_note(len(workers), worker.number, worker.variant))
 
 
 def slowdown_reason(recorded: Recorded, worker: SharedWorker) -> str:
     """Reason why the slowdown of a worker is missing."""
-    if not worker.together.size:
+    if not worker.together_s.size:
         return "no finished session holds a steady pass of it"
     plan, target = recorded.plan_of(worker.number), recorded.target
     lone = recorded.siblings.get(plan.alone) if plan else None
     if lone is None:
-        alone = f"{worker.variant} alone was"
+        unmeasured = f"{worker.variant} alone was"
         changed = ", ".join(target.differences) if target and target.revision_of else ""
-        since = f"the device changed ({changed}), and {alone} not measured since"
-        return since if changed else f"no trial of {alone} planned"
+        since = f"the device changed ({changed}), and {unmeasured} not measured since"
+        return since if changed else f"no trial of {unmeasured} planned"
     _, reason = status_of(lone.trial, lone.sessions, lone.experiment.sessions)
     return f"{worker.variant} alone: {reason or untimed_reason(lone) or 'no finished session times it'}"
 
@@ -148,13 +148,13 @@ def _by_session(worker: SharedWorker) -> tuple[float, ...]:
     Of unequal counts the larger side has as many means of neighbours as the other has sessions, which scatter
     less by as much as its own mean does.
     """
-    together, alone = worker.together, worker.alone
-    fewest = min(together.size, alone.size)
+    together_s, alone_s = worker.together_s, worker.alone_s
+    fewest = min(together_s.size, alone_s.size)
     above, below = (
-        np.array([part.mean() for part in np.array_split(side, fewest)]) for side in (together, alone)
+        np.array([part.mean() for part in np.array_split(side, fewest)]) for side in (together_s, alone_s)
     )
     values = above / below
-    return tuple(map(float, values * (together.mean() / alone.mean() / values.mean())))
+    return tuple(map(float, values * (together_s.mean() / alone_s.mean() / values.mean())))
 
 
 def kept_workers(trial: Trial) -> list[SharedWorker]:
@@ -181,7 +181,7 @@ def peaks_together(recorded: Recorded) -> list[float]:
     for record in recorded.ok:
         memories = (worker.get("memory") for worker in record.workers)
         peaks = [memory.get("peak_bytes") for memory in memories if isinstance(memory, Mapping)]
-        known = [peak for peak in peaks if isinstance(peak, int | float) and np.isfinite(peak)]
-        if recorded.is_shared and len(known) == len(recorded.workers):
-            sums.append(float(int(sum(known))))
+        finite = [peak for peak in peaks if isinstance(peak, int | float) and np.isfinite(peak)]
+        if recorded.is_shared and len(finite) == len(recorded.workers):
+            sums.append(float(int(sum(finite))))
     return sums

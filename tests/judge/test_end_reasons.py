@@ -10,7 +10,7 @@ from edgebench.judge.trial import Estimate, EstimateKey
 from edgebench.records.stored import Failure, RunRecord
 from edgebench.results.listing import is_done
 from edgebench.stats.intervals import SPENDING_NAME
-from tests.fit.test_cautions import _record
+from tests.judge.test_cautions import _record
 from tests.judge.trials import trial
 
 STARTED = "2025-03-01T12:00:00Z"

@@ -38,7 +38,7 @@ def _slowdown(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         if estimate is None:
             estimate = Estimate(reason=slowdown_reason(recorded, worker))
             reasons.append(f"worker {worker.number}: {estimate.reason}")
-        values = once_per_session(worker.alone)
+        values = once_per_session(worker.alone_s)
         of_workers.append(Reading(metric.key(worker.number), replace(estimate, notes=()), values))
     yield Reading(metric.key(), slowdown_of(workers, confidence) or Estimate(reason="; ".join(reasons)))
     yield from of_workers
@@ -47,12 +47,12 @@ def _slowdown(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 def _slowdown_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
     if not trial.is_shared:
         return (Estimate(1.0, 1.0, 1.0, final=True).with_notes("it runs alone"),)
-    kept, sure = trial.estimate(metric.name), conditions.certainty.at_least(trial.confidence)
-    if kept.value is None or sure.interval <= STATED.at_least(trial.confidence).interval:
-        return (kept,)
+    stored, sure = trial.estimate(metric.name), conditions.certainty.at_least(trial.confidence)
+    if stored.value is None or sure.interval <= STATED.at_least(trial.confidence).interval:
+        return (stored,)
     from edgebench.judge.workers import kept_workers, slowdown_of
 
-    return (slowdown_of(kept_workers(trial), sure.interval) or kept,)
+    return (slowdown_of(kept_workers(trial), sure.interval) or stored,)
 
 
 def _rates(recorded: Recorded, worker: int | None) -> Values:
