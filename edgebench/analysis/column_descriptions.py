@@ -71,7 +71,7 @@ def columns_of(frame: str) -> Columns:
 
 
 def _of_table(name: str) -> Columns:
-    """Those of a Parquet file, from its schema, and those that loading adds."""
+    """Columns of a Parquet file, from its schema, and columns that loading adds."""
     table = schema("tables")["tables"][name]
     kinds = ("columns", "stage_columns", "paced_columns")
     stored = {

@@ -87,33 +87,33 @@ class ConcatenatedResults:
     predictions = _Stacked("One row a patch and set, as `Results.predictions`.")
 
     def estimates(self) -> pd.DataFrame:
-        """As `Results.estimates`: one row per estimate."""
+        """Table of `Results.estimates`: one row per estimate."""
         return self._stacked(methodcaller("estimates"))
 
     def summaries(self) -> pd.DataFrame:
-        """As `Results.summaries`: one row per trial, by its key, which two results may share."""
+        """Table of `Results.summaries`: one row per trial, by its key, which two results may share."""
         return self._stacked(methodcaller("summaries"))
 
     def classes(self) -> pd.DataFrame:
-        """As `Results.classes`: one row per trial and class."""
+        """Table of `Results.classes`: one row per trial and class."""
         return self._stacked(methodcaller("classes"))
 
     def rails(self) -> pd.DataFrame:
-        """As `Results.rails`: one row a trial and rail of a meter."""
+        """Table of `Results.rails`: one row per trial and rail of a meter."""
         return self._stacked(methodcaller("rails"))
 
     def workers(self) -> pd.DataFrame:
-        """As `Results.workers`: one row a trial and worker, of devices that several share."""
+        """Table of `Results.workers`: one row per trial and worker, of devices that several share."""
         return self._stacked(methodcaller("workers"))
 
     def verdicts(self, profiles: Profiles | None = None) -> pd.DataFrame:
-        """As `Results.verdicts`; without `profiles` each result by those of its own run."""
+        """Table of `Results.verdicts`; without `profiles` each result by those of its own run."""
         return self._stacked(lambda results: results.verdicts(profiles))
 
     def mission(
         self, profile: Profiles | None = None, *, days: float = 1000.0, seed: int = 0
     ) -> pd.DataFrame:
-        """As `Results.mission`; without `profile` each result by those of its own run."""
+        """Table of `Results.mission`; without `profile` each result by those of its own run."""
         return self._stacked(lambda results: results.mission(profile, days=days, seed=seed))
 
     @property

@@ -165,7 +165,7 @@ def class_frame(trials: Sequence[Trial]) -> pd.DataFrame:
 
 
 def mission_frame(missions: Sequence[Mission], trials: Sequence[Trial]) -> pd.DataFrame:
-    """By trial, then profile. Numbers are float64, NaN where missing; `reasons` says why, by column."""
+    """Missions by trial, then profile. Numbers are float64, NaN where missing, with `reasons` by column."""
     by_key = {trial.key: trial for trial in trials}
     dtypes = {**IDENTITY, **dtypes_of(Mission), "is_overloaded": "boolean"}
     rows = []
@@ -311,7 +311,7 @@ def _fit_types(column: str, frames: Sequence[pd.DataFrame]) -> None:
 
 
 def verdict_frame(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> pd.DataFrame:
-    """By trial, then profile, then requirement, in the order of the verdicts. Numbers are in `unit`."""
+    """Verdicts by trial, then profile, then requirement, in their order. Numbers are in `unit`."""
     by_key = {trial.key: trial for trial in trials}
     rows = []
     for verdict in verdicts:
@@ -337,14 +337,14 @@ Profiles = str | Path | Profile | Iterable[str | Path | Profile]
 
 
 def named_profiles(profiles: Profiles) -> tuple[Profile, ...]:
-    """Those profiles; UsageError for one that cannot be read."""
+    """Named profiles; UsageError for one that cannot be read."""
     return load_profiles([profiles] if isinstance(profiles, str | Path | Profile) else list(profiles))
 
 
 def chosen_profiles(
     profiles: Profiles | None, of_run: Sequence[Profile], purpose: str
 ) -> tuple[Profile, ...]:
-    """Those that are named, else those of the run; UsageError where one is missing or cannot be read."""
+    """Named profiles, else those of the run; UsageError where one is missing or cannot be read."""
     chosen = tuple(of_run) if profiles is None else named_profiles(profiles)
     if not chosen:
         raise UsageError(

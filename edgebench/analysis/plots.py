@@ -71,7 +71,7 @@ class TrialPlots:
         return accuracy(self._trials(target, variant), ax=ax)
 
     def stages(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:
-        """Where the time of a patch goes, in ms: a stacked bar a trial, a panel a target."""
+        """Stages of a patch in ms: a stacked bar per trial, a panel per target."""
         return stages(self._trials(target, variant), ax=ax)
 
     def energy(self, *, target: Names = (), variant: Names = (), ax: Place = None) -> list[Axes]:

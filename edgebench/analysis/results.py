@@ -118,7 +118,7 @@ class Results(StoredResults):
     def table(
         self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
     ) -> pd.DataFrame:
-        """As `StoredResults.table`, which has the errors; columns as the frame of that name has them."""
+        """Table as `StoredResults.table` gives it; columns as the frame of that name has them."""
         needed = dict.fromkeys((*(columns or ()), *CONTEXT_OF.get(name, ())))
         stored = [column for column in needed if column not in CONTEXT.get(name, ())]
         frame = self._with_context(name, super().table(name, None if columns is None else stored, trials))

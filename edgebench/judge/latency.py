@@ -24,7 +24,7 @@ _NO_STAGES = {"start_ns", "end_ns", "image_ns", *PACED_COLUMNS}
 
 @dataclass(frozen=True)
 class SteadyPasses:
-    """What the steady passes or windows of a trial's finished sessions took; those without any are left out.
+    """Steady passes or windows of a trial's finished sessions; sessions without any are left out.
 
     Attributes:
         image_s, infer_s: seconds of a whole image, by session and in time order; `infer_s` may be empty, and
@@ -60,7 +60,7 @@ class SteadyPasses:
 
     @property
     def quantity(self) -> Literal["image_s", "infer_s"]:
-        """Which time represents the trial's latency: windows, and some passes, time the runtime alone."""
+        """Metric that represents the latency: windows, and some passes, time the runtime alone."""
         alone = self.unit == "windows" or (not self.image_s and bool(self.infer_s))
         return "infer_s" if alone else "image_s"
 
@@ -141,7 +141,7 @@ def _steady(rows: Rows, sessions: Sequence[int]) -> tuple[Rows, Any, list[tuple[
 
 
 def _split(values: Any, rows: Sequence[tuple[int, Any]]) -> Values:
-    """Those that are numbers, by session."""
+    """Finite numbers by session."""
     return tuple(tuple(values[of & np.isfinite(values)].tolist()) for _, of in rows)
 
 
@@ -162,7 +162,7 @@ _DONE_BEFORE = {"patchify": "cut", "preprocess": "prepared"}
 
 
 def times_images(untimed: Iterable[str]) -> bool:
-    """Whether passes without these stages are told as `image_s`; else they time the runtime alone."""
+    """True if passes without these stages are told as `image_s`; else they time the runtime alone."""
     return set(untimed) <= _BESIDES
 
 
@@ -189,7 +189,7 @@ def _listed(words: Sequence[str]) -> str:
 def images_together(
     passes: Rows, common_ns: Mapping[int, tuple[int, int]], scene_patches: int
 ) -> dict[int, tuple[float, float]]:
-    """By session, the images that all workers finished in the common time, and that time in seconds.
+    """Images that all workers finished in the common time, and that time in s, by session.
 
     A pass at an edge of that time counts with the share of it that is inside: one worker's pass ends with the
     common time, and without the others' shares half an image of each would be missing on average.

@@ -123,27 +123,27 @@ class Metric:
 
     @property
     def at_least(self) -> bool:
-        """Whether a requirement wants it to reach the limit rather than to stay below it."""
+        """True if a requirement wants it to reach the limit rather than to stay below it."""
         return self.better == "higher"
 
     @property
     def is_power(self) -> bool:
-        """Whether a limit on it may state an averaging time."""
+        """True if a limit on it may state an averaging time."""
         return "averaging_s" in self.conditions
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether it depends on the schedule of the requirement's profile."""
+        """True if it depends on the schedule of the requirement's profile."""
         return "schedule" in self.conditions
 
     @property
     def is_size(self) -> bool:
-        """Whether it is three sides of a body."""
+        """True if it is the three sides of a body."""
         return self.unit == "mm"
 
     @property
     def is_latency(self) -> bool:
-        """Whether it is the time of an image, which a schedule limits."""
+        """True if it is the time of an image, which a schedule limits."""
         return self.belongs_to == "pass" and self.unit == "s" and self.required
 
     @property

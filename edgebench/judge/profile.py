@@ -59,7 +59,7 @@ class Document:
     origins: Mapping[str | int, Origin] = field(default_factory=dict)
 
     def origin(self, part: str | int) -> Origin:
-        """Where a table or requirement stands."""
+        """Place of a table or requirement."""
         return self.origins.get(part, (self, part if isinstance(part, int) else 0))
 
 
@@ -216,7 +216,7 @@ class Profile(Strict):
 
     @property
     def stated_schedule(self) -> Schedule | None:
-        """When images come: by its schedule, else by the budget that its requirements have.
+        """Schedule of its images, else one from the budget that its requirements share.
 
         None where they have none, or different ones.
         """
@@ -224,7 +224,7 @@ class Profile(Strict):
 
     @property
     def implied(self) -> Requirement | None:
-        """That its schedule is kept, whatever else it requires; None without one, or where it says so."""
+        """Requirement that its schedule is kept; None without a schedule, or where it states one."""
         keeps = any(
             each.quantity == "load"
             and not each.wanted
@@ -241,7 +241,7 @@ class Profile(Strict):
 
     @property
     def judged(self) -> tuple[Requirement, ...]:
-        """Its requirements, and that its schedule is kept."""
+        """Requirements of the profile, and the implied one that its schedule is kept."""
         return self.requirements if self.implied is None else (*self.requirements, self.implied)
 
     @classmethod
@@ -464,7 +464,7 @@ def problems_of(name_or_file: str) -> list[Problem]:
 
 
 def faults_of(document: Document, error: ValidationError) -> list[Problem]:
-    """What a validation of a profile found, each with its requirement, file and line."""
+    """Problems that a validation of a profile found, with requirement, file and line."""
     faults = []
     for refused in refusals(error, document.tables, Profile):
         what, fix = refused.sentence(), refused.fix or EXAMPLE

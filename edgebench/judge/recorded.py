@@ -87,7 +87,7 @@ class Recorded:
 
     @cached_property
     def is_emulated(self) -> bool:
-        """Whether no device carried out one of its finished sessions."""
+        """True if a finished session was emulated."""
         return any(record.emulated for record in self.ok)
 
     @cached_property
@@ -108,7 +108,7 @@ class Recorded:
 
     @property
     def has_undisturbed(self) -> bool:
-        """Whether some sessions were disturbed, and enough were not."""
+        """True if some sessions were disturbed, and enough were not."""
         return MIN_SESSIONS <= len(self.calm) < len(self.ok)
 
     # Plan and target.
@@ -120,18 +120,18 @@ class Recorded:
 
     @cached_property
     def target(self) -> Target | None:
-        """Its target; None where the experiment does not have it."""
+        """Target of the trial; None where the experiment does not have it."""
         targets = self.experiment.targets
         return next((target for target in targets if target.name == self.trial.target), None)
 
     @cached_property
     def shown_target(self) -> Target | None:
-        """Its target without what is private."""
+        """Target without private fields."""
         return exported_target(self.target) if self.target else None
 
     @cached_property
     def board_doubts(self) -> dict[str, str]:
-        """By declared number, why it may be that of another machine."""
+        """Causes why a declared number may be another machine's, by metric."""
         return board_doubts(self.target, self.ok)
 
     @cached_property
@@ -154,7 +154,7 @@ class Recorded:
 
     @property
     def is_shared(self) -> bool:
-        """Whether several workers shared the device."""
+        """True if several workers shared the device."""
         return len(self.workers) > 1
 
     @property
@@ -227,7 +227,7 @@ class Recorded:
 
     @property
     def is_extrapolated(self) -> bool:
-        """Whether its times are scaled up to the scene."""
+        """True if its times are scaled up to the scene."""
         measured = self.measured_patches
         return not self.is_emulated and measured is not None and measured < self.scene.patches
 
@@ -276,7 +276,7 @@ class Recorded:
 
     @property
     def images_together(self) -> dict[int, tuple[float, float]]:
-        """By session, images that all workers finished while all ran, and that time in s."""
+        """Images that all workers finished while all ran, and that time in s, by session."""
         return self._times[1]
 
     # Session records.
@@ -314,7 +314,7 @@ class Recorded:
 
     @property
     def detects_anomalies(self) -> bool:
-        """Whether it was tested as an anomaly detector."""
+        """True if it was tested as an anomaly detector."""
         tested = self.experiment.images_of(self.trial)
         return tested is not None and tested.task != "classes"
 

@@ -89,17 +89,17 @@ class Requirement(Strict):
 
     @property
     def question(self) -> tuple[Any, ...]:
-        """What decides its verdict besides its limit and the trial."""
+        """Parts that decide a verdict besides the limit and the trial."""
         return self.quantity, self.statistic, self.unit, self.averaging_s, self.uplink_bps, self.schedule
 
     @property
     def at_least(self) -> bool:
-        """Whether the figure has to reach the limit rather than stay under it."""
+        """True if the value has to reach the limit rather than stay under it."""
         return self.comparison == "at least"
 
     @property
     def scale(self) -> float:
-        """How many of the figures' unit one `unit` is."""
+        """Size of one `unit` in base units."""
         return self.metric.units[self.unit]
 
     @property
@@ -114,7 +114,7 @@ class Requirement(Strict):
         return sorted(side * self.scale for side in limit)
 
     def asks_more_than(self, other: Requirement) -> bool:
-        """Whether something that meets the other, on the same statistic of the same quantity, may miss it."""
+        """True if a trial that meets the other, on the same statistic, may miss this one."""
         if self.averaging_s != other.averaging_s:
             return True
         pairs = zip(self.sides, other.sides, strict=True)
@@ -122,7 +122,7 @@ class Requirement(Strict):
 
     @classmethod
     def complete(cls, table: dict[str, Any], context: Any) -> dict[str, Any]:
-        """What the quantity decides, and what does not belong to it."""
+        """Fields that the metric decides, and problems with fields that do not belong to it."""
         table.setdefault("name", default_name(table) or "requirement")
         quantity, known_metrics = table.setdefault("quantity", "image_s"), required_metrics()
         metric = known_metrics.get(quantity) if isinstance(quantity, str) else None

@@ -1,4 +1,4 @@
-"""When images come in a cycle that repeats: evenly, in a burst at its start, or at stated times."""
+"""Schedules of images in a cycle that repeats: evenly, in a burst at its start, or at stated times."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Strict(BaseModel):
 
 
 class Budget(Strict):
-    """How a limit on time is computed: a number of images within a cycle."""
+    """Limit on time from a number of images within a cycle."""
 
     cycle_s: float = Field(ge=MIN_CYCLE_S, le=MAX_TIME_S)
     """Length of the cycle in s."""
@@ -73,7 +73,7 @@ class Budget(Strict):
 
 
 class Schedule(Budget):
-    """When the images of a cycle come, over and over."""
+    """Times at which the images of a cycle come, over and over."""
 
     burst_s: float | None = Field(default=None, ge=0, le=MAX_TIME_S)
     """Time in s from the cycle's start within which its images come, evenly, or all at once where it is 0.
@@ -103,7 +103,7 @@ class Schedule(Budget):
         return self.limit_s if self.deadline_s is None else min(self.limit_s, self.deadline_s)
 
     def arrivals_s(self) -> Iterator[float]:
-        """When the images of one cycle come, from its start, in order; each before the cycle's end."""
+        """Times of the images of one cycle in s from its start, in order, before the cycle's end."""
         over_s = self.cycle_s if self.burst_s is None else self.burst_s
         yield from self.times_s or (over_s * number / self.images for number in range(self.images))
 

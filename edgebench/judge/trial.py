@@ -106,12 +106,12 @@ class Estimate:
 
     @property
     def is_missing(self) -> bool:
-        """Whether neither a value nor an end is known."""
+        """True if neither a value nor an end is known."""
         return self.value is None and self.low is None and self.high is None
 
     @property
     def is_exact(self) -> bool:
-        """Whether the interval is a point."""
+        """True if the interval is a point."""
         return self.value is not None and self.low == self.value == self.high
 
     @property
@@ -435,27 +435,27 @@ class Trial:
 
     @property
     def is_published(self) -> bool:
-        """Whether others published it and nobody measured it here."""
+        """True if others published it and nobody measured it here."""
         return PUBLISHED in self.marks
 
     @property
     def is_emulated(self) -> bool:
-        """Whether no device carried out one of its finished sessions."""
+        """True if a finished session was emulated."""
         return "emulated" in self.marks
 
     @property
     def was_measured(self) -> bool:
-        """Whether it has a latency, or what an emulated device did."""
+        """True if it has a latency, or was emulated."""
         return self.latency_metric is not None or self.is_emulated
 
     @property
     def is_shared(self) -> bool:
-        """Whether several workers shared the device."""
+        """True if several workers shared the device."""
         return len(self.workers) > 1
 
     @property
     def in_windows(self) -> bool:
-        """Whether its latency is of windows; else of passes."""
+        """True if its latency is of windows; else of passes."""
         return self.latency_metric == "infer_s" and not self.scene.untimed_stages and not self.is_published
 
     @property

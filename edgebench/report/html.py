@@ -201,7 +201,7 @@ def render(judged: Judged) -> str:
 
 
 def _shown(picture: Picture, prefix: str) -> dict[str, str]:
-    """Its words, and an SVG element or a photograph's address; neither where nothing is drawn."""
+    """Words of a picture, and an SVG element or a photograph's address; neither where nothing is drawn."""
     shown = {"alt": picture.alt, "caption": picture.caption, "src": "", "svg": ""}
     if picture.figure is not None and picture.is_photograph:
         shown["src"] = drawing.jpeg_uri(picture.figure)
@@ -243,5 +243,5 @@ def _shipped(name: str) -> Markup:
 
 
 def _hash_source(text: str) -> str:
-    """What a policy calls an element of exactly this text."""
+    """Source in a policy for an element of exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -204,7 +204,7 @@ class Matrix:
 
     @property
     def roomy(self) -> bool:
-        """Whether names and estimates need no second line on a wide screen."""
+        """True if names and estimates need no second line on a wide screen."""
         is_few = len(self.columns) + len(self.profiles) <= _ROOMY_COLUMNS
         return is_few and all(len(row.name) <= _ROOMY_NAME for row in self.all_rows)
 
@@ -235,7 +235,7 @@ class Matrix:
         return tuple(by_profile)
 
     def is_shared(self, place: int, text: VerdictText) -> bool:
-        """Whether a verdict of the profile at this place is unknown for all trials for the same reason."""
+        """True if a verdict of the profile at this place is unknown for all trials for one reason."""
         return text.word == "unknown" and (text.name, text.reason) in self.unknown[place]
 
     @property
@@ -356,7 +356,7 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
 
 
 def _is_within(metric: Metric, trials: Sequence[Trial]) -> bool:
-    """Whether each trial with this metric also has a metric that it is a part of."""
+    """True if each trial with this metric also has a metric that it is a part of."""
     measured = [trial for trial in trials if trial.estimate(metric.name).value is not None]
     wholes = [whole for whole in METRICS.values() if whole.part == metric.name]
     return any(all(trial.estimate(whole.name).value is not None for trial in measured) for whole in wholes)

@@ -102,7 +102,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
 
 
 def tracking_uri(store: str) -> str:
-    """What MLflow calls a store that a user names: a folder, a database or a server's address.
+    """Address by which MLflow knows a store that a user names: a folder, a database or a server.
 
     UsageError where a folder or an SQLite database is not there: a mistyped name makes no store.
     """

@@ -71,7 +71,7 @@ def first_screen(judged: Judged) -> FirstScreen:
 
 
 def is_published(trials: Sequence[Trial]) -> bool:
-    """Whether others published the trials, and nobody measured them here."""
+    """True if others published the trials, and nobody measured them here."""
     return any(trial.is_published for trial in trials)
 
 

@@ -456,12 +456,12 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 
 
 def advice(finding: Mapping[str, object]) -> str:
-    """What doctor found, and behind it what to do about it."""
+    """Finding of doctor, followed by its fix."""
     return "; ".join(str(finding[name]) for name in ("message", "fix") if finding.get(name))
 
 
 def subjects(findings: Sequence[Mapping[str, object]]) -> list[str]:
-    """What each of doctor's findings is about; behind whose it is, where not all are of the same targets."""
+    """Subjects of doctor's findings, with their targets where these differ."""
     several = len({finding.get("target") for finding in findings}) > 1
     return [
         f"{finding['target']}: {finding.get('subject', '')}"

@@ -35,7 +35,7 @@ def untimed_reason(recorded: Recorded) -> str:
 
 
 def was_measured(recorded: Recorded) -> bool:
-    """Whether the trial has a latency, or what an emulated device did."""
+    """True if the trial has a latency, or was emulated."""
     return bool(recorded.steady().latency_s) or recorded.is_emulated
 
 

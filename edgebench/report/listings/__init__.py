@@ -1,4 +1,4 @@
-"""What the commands print that list devices, boards, targets, models and profiles: tables, or JSON."""
+"""Listings of devices, boards, targets, models and profiles: tables, or JSON."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def _sweeps_text(sweeps: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _body_source(target: Mapping[str, Any]) -> str:
-    """Where mass, size and power are from: the file itself, or what is known of its boards."""
+    """Source of mass, size and power: the file itself, or its boards."""
     if target.get("body_error"):
         return f"no figures by its board: {target['body_error']}"
     from_boards = set(target.get("from_boards", ()))

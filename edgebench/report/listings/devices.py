@@ -1,4 +1,4 @@
-"""What is installed or shipped, devices and profiles, and what `doctor` found."""
+"""Installed devices, shipped profiles, and findings of `doctor`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def print_devices(
 
 
 def _option(about: Mapping[str, Any]) -> str:
-    """What an option takes, out of its JSON schema."""
+    """Values that an option takes, from its JSON schema."""
     kinds = [about, *about.get("anyOf", ())]
     values = next((kind["enum"] for kind in kinds if "enum" in kind), None)
     types = [str(kind["type"]) for kind in kinds if "type" in kind and kind["type"] != "null"]
@@ -135,7 +135,7 @@ def print_profile(console: Console, profile: Mapping[str, Any], *, as_json: bool
 
 
 def _origin(record: Mapping[str, Any]) -> str:
-    """What a requirement's limit follows from; empty where the profile states it."""
+    """Origin of a requirement's limit; empty where the profile states it."""
     if isinstance(budget := record.get("budget"), Mapping):
         return f"{budget.get('cycle_s')} s a cycle / {words.counted(int(budget.get('images', 0)), 'image')}"
     uplink_bps = record.get("uplink_bps")

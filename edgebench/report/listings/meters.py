@@ -96,7 +96,7 @@ class CheckedMeter(ListedMeter):
 
 @dataclass(frozen=True)
 class RecordedMeter:
-    """What a power meter showed while it was recorded on its own."""
+    """Readings of a power meter that was recorded on its own."""
 
     meter: str
     """The meter, KIND[:ADDRESS]. Source: command line."""

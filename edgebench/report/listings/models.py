@@ -98,7 +98,7 @@ def _families(families: Sequence[Mapping[str, Any]]) -> list[Block]:
 
 
 def _file(model: Mapping[str, Any]) -> list[Block]:
-    """What a model's file says of it."""
+    """Facts from a model's file."""
     family, width = model.get("family"), model.get("width")
     precision = "16x8" if model.get("is_16x8") else model.get("precision")
     of_width = "" if width is None else f", width {width}"
@@ -162,7 +162,7 @@ def _family(family: Mapping[str, Any]) -> list[Block]:
 
 
 def _rule(taken: Mapping[str, Any]) -> str:
-    """How pixels become numbers: one term for all channels or one per channel, and the source."""
+    """Rule from pixels to numbers: one term for all channels or one per channel, and the source."""
     divisors, offsets = (taken.get(f"{name}s", [taken.get(name)]) for name in ("divisor", "offset"))
     pairs = list(zip(divisors, offsets, strict=True))
     terms = [f"p / {by:.6g} {'-' if offset < 0 else '+'} {abs(offset):.6g}" for by, offset in pairs]

@@ -111,7 +111,7 @@ def _latency_name(plan: Plan) -> str:
 
 
 def _steady(plan: Plan) -> str:
-    """What a session's steady part is, in words."""
+    """Steady part of a session in words."""
     often = "" if plan.period_s is None else f", one every {plan.period_s:g} s,"
     if plan.sustained_s is None:
         return f"{plan.steady_text}{often}"
@@ -120,7 +120,7 @@ def _steady(plan: Plan) -> str:
 
 
 def _covered_patches(plan: Plan) -> str:
-    """What a pass goes through, such as `400 patches a pass`, or what is measured: `1 of 400 patches`."""
+    """Patches of a pass, such as `400 patches a pass`, or of a measurement: `1 of 400 patches`."""
     whole = [plan.scene_of(trial) for trial in plan.trials if trial.patches is None]
     texts = [f"{_patches(whole or [plan.scene])} a pass"] if whole or not plan.trials else []
     for trial in plan.trials:
@@ -131,7 +131,7 @@ def _covered_patches(plan: Plan) -> str:
 
 
 def _patches(scenes: Sequence[Scene]) -> str:
-    """How many patches, or samples, scenes have; several numbers where they differ."""
+    """Number of patches, or samples, of scenes; several numbers where they differ."""
     counts = " or ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
     noun = "sample" if all(scene.kind == "samples" for scene in scenes) else "patch"
     many = "samples" if noun == "sample" else "patches"
