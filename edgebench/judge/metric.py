@@ -234,7 +234,8 @@ class Sampled:
             slowest = slowest_worker(trial, metric.name, conditions.certainty)
             return (slowest or trial.estimate(metric.name),)
         kept, values = trial.estimate(metric.name), trial.values_of(metric.name)
-        if not values or impossible_reason(values, metric.name):
+        is_kept = conditions.statistic == metric.statistics[0] and conditions.certainty == STATED
+        if is_kept or not values or impossible_reason(values, metric.name):
             return (kept,)
         certainty = conditions.certainty
         if self.noun != "sessions":

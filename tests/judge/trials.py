@@ -45,6 +45,8 @@ def trial(image_s=STEADY, *, power=(), accuracy=None, estimates=None, values=Non
     for name, by_session in (values or {}).items():
         found[EstimateKey(name, "median")] = over_values(by_session, "sessions", "median")
         kept[EstimateKey(name, "median")] = by_session
+    ticks = changes.get("ticks", {})
+    found = {key: estimate.widened(ticks.get(key.metric, 0.0)) for key, estimate in found.items()}
     for key, estimate in (estimates or {}).items():
         found[key if isinstance(key, EstimateKey) else _key(key)] = estimate
     fields = {
