@@ -55,7 +55,10 @@ def test_a_stored_result_is_judged_anew_with_a_declaration_and_is_left_as_it_was
     judged = document(stored, "--declared-power", MAXIMUM)
     for peak in peaks(judged):
         assert (peak["verdict"], peak["value"], peak["basis"]) == ("pass", 4.5, "declared maximum")
-        assert "the bound meets the limit; declared maximum power of 4.5 W (label of its supply)" in peak["reason"]
+        assert (
+            "the bound meets the limit; declared maximum power of 4.5 W (label of its supply)"
+            in peak["reason"]
+        )
     for before_trial, trial in zip(plain["trials"], judged["trials"], strict=True):
         declared = [name for name in trial["estimates"] if name.startswith("declared_power")]
         assert [trial["estimates"][name]["value"] for name in declared if trial["estimates"][name]["n"] == 0]

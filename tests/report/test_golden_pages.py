@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.judge.core.front import fronts
-from edgebench.judge.core.judged import Judged, judge_folder
+from edgebench.judge.front import fronts
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report import words
 from edgebench.report.html import render

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from edgebench.judge.core.judged import Judged
-from edgebench.judge.core.trial import Ended, Estimate, SceneOfTrial
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Ended, Estimate, SceneOfTrial
 from edgebench.report.environment import environment
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edgebench.judge.core.judged import Judged, judge_folder
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report.html import render
 from tests import synthetic_results

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from edgebench.errors import UnavailableError
-from edgebench.judge.core.judged import Judged
+from edgebench.judge.judged import Judged
 from edgebench.report import pdf
 from edgebench.report.forms import FORMS, export
 from tests.report.pdf_browser import installed

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from edgebench.judge.core.front import fronts
-from edgebench.judge.core.judged import Judged, judge_folder
-from edgebench.judge.core.trial import Ended, Estimate, SceneOfTrial, Trial
-from edgebench.judge.core.verdict import Verdict
+from edgebench.judge.front import fronts
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import Ended, Estimate, SceneOfTrial, Trial
+from edgebench.judge.verdict import Verdict
 from edgebench.report.blocks import Column, Table
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import first_screen
