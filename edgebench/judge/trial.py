@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
-from edgebench.judge.schedule import Schedule
 from edgebench.stats.interval import Count, tick_bounds
 
-if TYPE_CHECKING:  # commands about profiles do without numpy
+if TYPE_CHECKING:  # lists of devices do without pydantic and numpy
+    from edgebench.judge.schedule import Schedule
     from edgebench.records.described import Unwritten
     from edgebench.records.model import BuiltArtifact, State
     from edgebench.records.stored import TrialStatus

@@ -330,7 +330,10 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
         if _is_within(metric, trials):
             continue
         estimates = [trial.estimate(metric.name) for trial in trials]
-        bare = [replace(estimate, low=None, high=None) for estimate in estimates]
+        bare = [
+            estimate if estimate.value is None else replace(estimate, low=None, high=None)
+            for estimate in estimates
+        ]
         values = [tables.estimate_text(estimate, metric, column.heading) for estimate in bare]
         scopes = [""] * len(trials)
         if metric.unit in ("W", "J") and metric.belongs_to != "board":

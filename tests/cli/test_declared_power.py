@@ -45,23 +45,24 @@ def document(stored, *words):
 
 
 def peaks(judged):
-    return [verdict for verdict in judged["verdicts"] if verdict["quantity"] == "power_peak_w"]
+    return [verdict for verdict in judged["verdicts"] if verdict["metric"] == "power_peak_w"]
 
 
 def test_a_stored_result_is_judged_anew_with_a_declaration_and_is_left_as_it_was(stored):
     before = {path: path.read_bytes() for path in stored.rglob("*.json")}
     plain = document(stored)
-    assert [(peak["verdict"], peak["declared"], peak["scope"]) for peak in peaks(plain)] == [
-        ("inconclusive", "", "chip")
-    ] * 2
+    assert [(peak["verdict"], peak["basis"]) for peak in peaks(plain)] == [("inconclusive", "chip")] * 2
     judged = document(stored, "--declared-power", MAXIMUM)
     for peak in peaks(judged):
-        assert (peak["verdict"], peak["value"], peak["declared"]) == ("pass", 4.5, "maximum")
-        assert "the declared maximum power of 4.5 W (label of its supply) meets the limit" in peak["reason"]
-    figure = {"watts": 4.5, "kind": "maximum", "source": "label of its supply"}
+        assert (peak["verdict"], peak["value"], peak["basis"]) == ("pass", 4.5, "declared maximum")
+        assert (
+            "the bound meets the limit; declared maximum power of 4.5 W (label of its supply)"
+            in peak["reason"]
+        )
     for before_trial, trial in zip(plain["trials"], judged["trials"], strict=True):
-        assert (before_trial["declared_power"], trial["declared_power"]) == ([], [figure])
-        assert trial["power"] == before_trial["power"]  # a meter's figures alone
+        declared = [name for name in trial["estimates"] if name.startswith("declared_power")]
+        assert [trial["estimates"][name]["value"] for name in declared if trial["estimates"][name]["n"] == 0]
+        assert trial["rails"] == before_trial["rails"]  # estimates of meters alone
         assert trial["key"] == before_trial["key"]
     assert {path: path.read_bytes() for path in stored.rglob("*.json")} == before
 
@@ -70,7 +71,7 @@ def test_a_maximum_that_any_trial_of_the_target_exceeds_decides_nothing_and_is_w
     judged = document(stored, "--declared-power", "2.5:maximum:label")
     warning = "power of 2.5 W (label) decides nothing: rapl:package (package, chip) saw 3."
     for peak, trial in zip(peaks(judged), judged["trials"], strict=True):
-        assert (peak["verdict"], peak["declared"]) == ("inconclusive", "")
+        assert (peak["verdict"], peak["basis"]) == ("inconclusive", "chip")
         assert warning in peak["reason"]
         assert any(warning in text for text in trial["warnings"])
 
@@ -84,7 +85,7 @@ def test_a_typical_power_above_the_limit_fails_it(stored):
 
 def test_it_is_marked_declared_wherever_it_stands(stored, tmp_path):
     text = " ".join(call("fit", stored, "--declared-power", MAXIMUM, "--details").stdout.split())
-    assert "declared power, not measured: maximum 4.5 W (label of its supply)" in text
+    assert "not measured: declared maximum power of 4.5 W (label of its supply)" in text
     assert f"✓ +0.500 W ({MARK})" in text
     exports = {}
     for end in ("html", "md", "csv"):
@@ -94,12 +95,10 @@ def test_it_is_marked_declared_wherever_it_stands(stored, tmp_path):
     for end in ("html", "md"):
         plain = exports[end].replace("\\", "")
         assert f"W ({MARK})" in plain
-        assert "declared power, not measured: maximum 4.5 W (label of its supply)" in plain
+        assert "not measured: declared maximum power of 4.5 W (label of its supply)" in plain
     for row in csv.DictReader(io.StringIO(exports["csv"])):
-        assert (row["declared_maximum_w"], row["declared_maximum_source"]) == ("4.5", "label of its supply")
-        assert "4.5" not in (row["mean_w"], row["peak_w"]) and row["power_scope"] == "chip"
-        [(_, kind)] = [(name, cell) for name, cell in row.items() if name.endswith(":declared")]
-        assert kind == "maximum"
+        assert (row["declared_power_maximum"], row["declared_power_maximum_high"]) == ("4.5", "4.5")
+        assert "4.5" not in (row["power_mean_w"], row["power_peak_w"])
 
 
 @pytest.mark.parametrize(
@@ -137,10 +136,11 @@ def test_a_boot_time_is_declared_for_a_stored_result(stored, tmp_path):
     done = call(*words, "--declared", "plain=boot_s:25:typical:watch")
     assert done.exit_code == EXIT_NOT_MET
     judged = json.loads(done.stdout)
-    assert {(verdict["verdict"], verdict["declared"]) for verdict in judged["verdicts"]} == {
-        ("fail", "typical")
+    assert {(verdict["verdict"], verdict["basis"]) for verdict in judged["verdicts"]} == {
+        ("fail", "declared typical")
     }
-    assert judged["trials"][0]["boot_s"] == {"seconds": 25.0, "kind": "typical", "source": "watch"}
+    boot = judged["trials"][0]["estimates"]["boot_s"]
+    assert (boot["value"], boot["low"], boot["high"]) == (25.0, 25.0, None) and "watch" in boot["notes"][0]
     assert [target.boot_s for target in load(stored).experiment.targets] == [None]
 
 
@@ -150,5 +150,5 @@ def test_a_mass_is_declared_for_a_stored_result_with_its_source(stored, tmp_path
     words = ["fit", stored, "--profile", profile, "--declared", "mass_g:180:kitchen scale"]
     judged = json.loads(call(*words, "--json").stdout)
     [verdict] = {(verdict["verdict"], verdict["value"], verdict["reason"]) for verdict in judged["verdicts"]}
-    assert verdict == ("fail", 180.0, "the declared mass (kitchen scale) misses the limit")
+    assert verdict == ("fail", 180.0, "the value misses the limit; kitchen scale")
     assert "declared mass: 180 g (kitchen scale)" in " ".join(call(*words, "--details").output.split())

@@ -41,7 +41,7 @@ def test_a_form_without_a_file_goes_to_stdout_and_stdout_is_markdown_unless_said
     assert json.loads(report(result, "--format", "json").stdout)["schema_version"] == 1
     assert report(result, "-o", "-").stdout.startswith("# MobileNet v1 on cpu")
     published = report("--reference", "--format", "csv")
-    assert published.stdout.startswith("key,") and not Path("reference.html").exists()
+    assert published.stdout.startswith("trial,") and not Path("reference.html").exists()
 
 
 def test_the_help_names_every_form() -> None:
@@ -96,7 +96,7 @@ def test_a_result_of_another_version_says_how_to_read_it(tmp_path: Path) -> None
 def test_figures_are_written_too_and_stdout_stays_the_reports(result: Path, tmp_path: Path) -> None:
     folder = tmp_path / "figures"
     done = report(result, "-o", "-", "--format", "csv", "--figures", folder)
-    assert done.exit_code == 0 and done.stdout.startswith("key,")
+    assert done.exit_code == 0 and done.stdout.startswith("trial,")
     assert {"latency.svg", "latency.png", "latency.pdf", "targets.svg"} <= {
         path.name for path in folder.iterdir()
     }

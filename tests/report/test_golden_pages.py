@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from edgebench.judge.answers import answers
-from edgebench.judge.judged import Judged, judge_folder
 
+from edgebench.judge.front import fronts
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report import words
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
 from edgebench.report.missions import brief_missions
-from edgebench.report.page import front
+from edgebench.report.page import first_screen
 from edgebench.report.sections import details
-from edgebench.report.terminal import make_console, print_front, print_sections
+from edgebench.report.terminal import make_console, print_first_screen, print_sections
 from tests import synthetic_results
 from tests.golden_text import assert_golden
 
@@ -51,11 +51,11 @@ def judged_result(folder: Path, name: str) -> Judged:
 
 def texts(judged: Judged) -> Iterator[tuple[str, str]]:
     """Each form by its ending: the terminal at 100 columns, Markdown, and the page without its drawings."""
-    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
-    missions = brief_missions(judged.results, judged.summaries, judged.profiles)
-    file, first = io.StringIO(), front(judged, beyond.decisions)
-    print_front(make_console(file), first, details=True)
-    print_sections(make_console(file), details(judged, beyond, missions, first.matrix))
+    missions = brief_missions(judged.results, judged.trials, judged.profiles)
+    file, screen = io.StringIO(), first_screen(judged)
+    print_first_screen(make_console(file), screen, details=True)
+    every = details(judged, fronts(judged.trials, judged.profiles), missions, screen.matrix)
+    print_sections(make_console(file), every)
     yield "txt", "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
     yield "md", export_markdown(judged)
     page = re.sub(r"<(style|script)>.*?</\1>", "", render(judged), flags=re.DOTALL)
@@ -86,9 +86,10 @@ def test_every_form_is_as_it_was(made: tuple[str, Judged, dict[str, str]]) -> No
 
 def test_an_interval_reads_the_same_in_every_form(made: tuple[str, Judged, dict[str, str]]) -> None:
     _, judged, forms = made
-    for summary in judged.summaries:
-        for figure in filter(None, (summary.image_s, summary.infer_s)):
-            plain = words.interval(figure)
+    for trial in judged.trials:
+        latencies = (trial.estimate(name) for name in ("image_s", "infer_s"))
+        for estimate in (estimate for estimate in latencies if estimate.value is not None):
+            plain = words.interval(estimate)
             small = "{} <small>{}</small>".format(*plain.split(" ", 1)) if " " in plain else plain
             assert plain.split()[0] in forms["txt"] and plain in forms["md"]
             assert plain in forms["html"] or small in forms["html"]

@@ -7,10 +7,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from edgebench.judge.judged import Judged
-from edgebench.judge.trial_summary import Ended
 
-from edgebench.report.documents import export_csv
+from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Ended, Estimate, SceneOfTrial
 from edgebench.report.environment import environment
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
@@ -133,10 +132,9 @@ def test_text_from_outside_stays_text(hostile_text: str) -> None:
 
 def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
     bad = synthetic_results.HOSTILE
-    summaries = [
-        replace(
-            samples.summary(),
-            key=whole.summaries[0].key,
+    trials = [
+        samples.summary(
+            key=whole.trials[0].key,
             target=bad,
             variant=f"{bad}-0.25-int8",
             precision=bad,
@@ -144,28 +142,30 @@ def test_a_summarys_and_a_verdicts_texts_are_escaped_too(whole: Judged) -> None:
             status="partial",
             cautions=(samples.said(bad),),
             failures=(bad,),
-            power_reason=bad,
+            power_peak_w=Estimate(reason=bad),
             stages_ms={bad: 1.0},
-            accuracy=replace(samples.accuracy(952), class_names=(bad,) * 5),
+            confusions=(replace(samples.confusion(952), classes=(bad,) * 5),),
         )
     ]
     verdicts = [
-        replace(verdict, profile=bad, requirement=bad, quantity=bad, statistic=bad, unit=bad, reason=bad)
-        for verdict in samples.verdicts(summaries, ("disco-realtime",))
+        replace(
+            verdict, profile=bad, requirement=verdict.requirement.model_copy(update={"name": bad}), reason=bad
+        )
+        for verdict in samples.verdicts(trials, ("disco-realtime",))
     ]
-    text = render(samples.judged(summaries, verdicts, whole.results))
+    text = render(samples.judged(trials, verdicts, whole.results))
     assert text.count("<script") == 1
     assert {tag for tag, _ in Page(text).elements} <= ALLOWED
 
 
 def test_why_no_more_was_measured_and_what_few_sessions_cannot_show(whole: Judged) -> None:
     ended = Ended("time", 3, 0.02, ("<b>: it",), "time of 30 min over, not settled: <b>: it")
-    first, *others = whole.summaries
-    page = render(replace(whole, summaries=[replace(first, ended=ended), *others]))
+    first, *others = whole.trials
+    page = render(replace(whole, trials=[replace(first, ended=ended), *others]))
     assert "time of 30 min over, not settled: &lt;b&gt;: it" in page
     assert "3 sessions can miss slow starts" in page
     planned = replace(first, ended=Ended("sessions", 3, 0.02, (), "3 sessions, as planned"))
-    assert "as planned" not in render(replace(whole, summaries=[planned, *others]))
+    assert "as planned" not in render(replace(whole, trials=[planned, *others]))
 
 
 def test_pictures_have_words_beside_them(whole_text: str) -> None:
@@ -180,14 +180,13 @@ def test_pictures_have_words_beside_them(whole_text: str) -> None:
 
 def test_the_share_of_the_scene_stands_beside_the_figure(whole: Judged) -> None:
     parts = [
-        replace(summary, timed="64 patches, 82.4 % of it", scene_covered=0.824) for summary in whole.summaries
+        replace(trial, scene=SceneOfTrial("64 patches, 82.4 % of it", covered=0.824))
+        for trial in whole.trials
     ]
-    cut = replace(whole, summaries=parts)
+    cut = replace(whole, trials=parts)
     for text in (render(cut), export_markdown(cut).replace("\\", "")):
         assert "all 9 trials: timed with 64 patches, 82.4 % of it" in text
     assert "timed with" not in render(whole)
-    [line] = [line for line in export_csv(parts[:1], []).splitlines() if line.startswith(parts[0].key)]
-    assert ",0.824," in line
 
 
 def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judged) -> None:
@@ -200,21 +199,21 @@ def test_little_or_nothing_measured_is_still_a_page(bare: Judged, nothing: Judge
 
 
 def test_without_a_profile_the_command_that_judges_is_said(whole: Judged) -> None:
-    text = Page(render(samples.judged(whole.summaries, [], whole.results))).text
+    text = Page(render(samples.judged(whole.trials, [], whole.results))).text
     assert "Not judged No profile was given. edgebench fit made --profile disco-realtime" in text
 
 
 def test_a_verdict_of_unknown_requirements_alone_names_them_and_their_reasons_come_once(
     whole: Judged,
 ) -> None:
-    unknown = [each for each in whole.verdicts if each.verdict == "unknown"]
-    judged = samples.judged(whole.summaries, unknown, whole.results)
+    unknown = [verdict for verdict in whole.verdicts if verdict.word == "unknown"]
+    judged = samples.judged(whole.trials, unknown, whole.results)
     page = render(judged)
     assert re.search(r"<ul>\s*</ul>", page) is None
     text = Page(page).text
     named = "peak power over 1 s ≤ 5 W, mass ≤ 150 g, size ≤ 10 x 70 x 80 mm: unknown for every trial"
-    assert text.count(named) == 3 * len(whole.summaries)
-    [mass] = {each.reason for each in unknown if each.quantity == "mass_g"}
+    assert text.count(named) == 3 * len(whole.trials)
+    [mass] = {verdict.reason for verdict in unknown if verdict.requirement.quantity == "mass_g"}
     assert text.count(mass) == 1
     assert not re.search(r"^#+ .*\n+#", export_markdown(judged).split("Margins and reasons")[1], re.M)
 
@@ -223,7 +222,7 @@ def test_a_decision_names_what_was_not_measured_and_the_command_that_adds_it(who
     text = Page(render(whole)).text
     assert "All 9 variants satisfy DISCO, Arctic region, Greenland and real time , in everything" in text
     run = "edgebench run --device cpu --quick --meter KIND"
-    assert f"Not measured peak power (edgebench meters list). {run} " in text
+    assert f"Not measured peak power over 1 s (edgebench meters list). {run} " in text
     # What is declared takes no new measurement.
     declare = "edgebench fit made --board NAME"
     assert f"Not declared mass and size (edgebench boards list). {declare}" in text

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from edgebench.judge.judged import Judged, judge_folder
 
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
 from edgebench.report.html import render
 from tests import synthetic_results
@@ -76,16 +76,15 @@ def long_report(whole: Judged, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 def with_long_names(judged: Judged) -> Judged:
     """Two targets and models with names as long as they get, and many profiles."""
-    summaries = []
-    for number, summary in enumerate(judged.summaries):
+    trials = []
+    for number, trial in enumerate(judged.trials):
         target = ("a-board-with-a-name-of-forty-characters_", "Grönland漢字" * 6)[number % 2]
         model = f"a_model_of_ones_own_{'x' * 30}-1a2b3c4d"
-        summaries.append(
-            replace(summary, target=target, variant=f"{model}-{summary.precision}", depth_multiplier=None)
-        )
+        variant = f"{model}-{trial.precision}"
+        trials.append(replace(trial, target=target, variant=variant, depth_multiplier=None))
     profiles = (*samples.LIMITS, "a-profile-with-a-name-that-goes-on-for-a-while", "p" * 60)
     # Those of the long names are no profiles.
-    return Judged(judged.results, (), summaries, samples.verdicts(summaries, profiles))
+    return Judged(judged.results, (), trials, samples.verdicts(trials, profiles))
 
 
 @pytest.mark.parametrize("name", ["report", "long_report", "hostile_report"])
@@ -149,7 +148,7 @@ def test_twelve_profiles_have_room_and_no_heading_breaks_inside_a_word(
 def test_nine_trials_and_three_profiles_are_a_short_page(
     chromium: Any, report: Path, whole: Judged, width: int, height: int, most: int
 ) -> None:
-    assert (len(whole.summaries), len(whole.profiles)) == (9, 3)
+    assert (len(whole.trials), len(whole.profiles)) == (9, 3)
     with opened(chromium, report, width=width) as page:
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("document.documentElement.scrollHeight") <= most
@@ -241,9 +240,7 @@ def test_a_press_on_a_heading_sorts_whole_rows_by_number(chromium: Any, report: 
         assert heading.get_attribute("aria-sort") == "ascending"
         values = [_median(text) for text in _column(page, table, LATENCY)]
         assert values == sorted(values) and values[0] < values[-1]
-        quickest = min(
-            whole.summaries, key=lambda summary: summary.image_s.median if summary.image_s else 1e9
-        )
+        quickest = min(whole.trials, key=lambda trial: trial.estimate("image_s").value or 1e9)
         assert quickest.precision in table.locator("tbody th").first.inner_text()
         heading.get_by_role("button").focus()
         page.keyboard.press("Enter")

@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 
 import psutil
 import pytest
-from edgebench.judge.judged import Judged
 
 from edgebench.errors import UnavailableError
+from edgebench.judge.judged import Judged
 from edgebench.report import pdf
 from edgebench.report.forms import FORMS, export
 from tests.report.pdf_browser import installed

@@ -3,22 +3,24 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from edgebench.judge.answers import answers
-from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.trial_summary import Ended, TrialSummary, Verdict
 
+from edgebench.judge.front import fronts
+from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirement import Requirement
+from edgebench.judge.trial import Ended, Estimate, SceneOfTrial, Trial
+from edgebench.judge.verdict import Verdict
 from edgebench.report.blocks import Column, Table
-from edgebench.report.documents import export_csv
 from edgebench.report.missions import brief_missions
-from edgebench.report.page import front
+from edgebench.report.page import first_screen
 from edgebench.report.sections import details
-from edgebench.report.terminal import make_console, print_front, print_sections, print_table
+from edgebench.report.terminal import make_console, print_first_screen, print_sections, print_table
 from edgebench.stats.warnings import Caution, Flag
 from tests import synthetic_results
-from tests.fit.summaries import summary
+from tests.judge.trials import trial as steady_trial
 from tests.report import samples
 from tests.report.samples import print_result
 
@@ -30,9 +32,9 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def printed(summaries: list[TrialSummary], verdicts: list[Verdict], *, details: bool = False) -> str:
+def printed(trials: list[Trial], verdicts: list[Verdict], *, details: bool = False) -> str:
     file = io.StringIO()
-    print_result(make_console(file), summaries, verdicts, details=details)
+    print_result(make_console(file), trials, verdicts, details=details)
     return file.getvalue()
 
 
@@ -42,10 +44,9 @@ def test_nine_trials_and_three_profiles_fit_on_one_screen(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     file = io.StringIO()
-    beyond = answers(whole.summaries, whole.profiles, whole.verdicts)
-    print_front(make_console(file), front(whole, beyond.decisions))
+    print_first_screen(make_console(file), first_screen(whole))
     lines = file.getvalue().splitlines()
-    assert len(whole.summaries) == 9 and len(whole.profiles) == 3
+    assert len(whole.trials) == 9 and len(whole.profiles) == 3
     assert 12 < len(lines) <= most
     assert max(map(len, lines)) <= width
 
@@ -53,13 +54,12 @@ def test_nine_trials_and_three_profiles_fit_on_one_screen(
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_nothing_is_wider_than_the_console(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    summaries = samples.nine()
-    summaries[7] = replace(
-        summaries[7], image_s=samples.interval(12345.678, sessions=2), cautions=(samples.said("x" * 300),)
-    )
-    summaries[8] = samples.without_figures(1.0, "int8", "failed", "the worker was killed " * 9)
-    summaries += [samples.summary(target="a board with a very long name " * 3, key="e" * 16)]
-    text = printed(summaries, samples.verdicts(summaries), details=True)
+    trials = samples.nine()
+    slow = samples.interval(12345.678, sessions=2)
+    trials[7] = samples.changed(trials[7], image_s=slow, cautions=(samples.said("x" * 300),))
+    trials[8] = samples.without_figures(1.0, "int8", "failed", "the worker was killed " * 9)
+    trials += [samples.summary(target="a board with a very long name " * 3, key="e" * 16)]
+    text = printed(trials, samples.verdicts(trials), details=True)
     assert max(map(len, text.splitlines())) <= width
 
 
@@ -67,7 +67,7 @@ def test_nothing_is_wider_than_the_console(width: int, monkeypatch: pytest.Monke
 def test_intervals_are_shown_whole_or_not_at_all(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     wide = replace(samples.interval(0.247), low=0.1461, high=0.4187)
-    nine = [replace(summary, image_s=wide, infer_s=wide) for summary in samples.nine()]
+    nine = samples.nine(image_s=wide, infer_s=wide)
     text = printed(nine, samples.verdicts(nine))
     assert text.count("(0.146 to 0.419)") == (0 if width == 50 else 9)
     assert text.count("0.247") >= 9
@@ -76,18 +76,18 @@ def test_intervals_are_shown_whole_or_not_at_all(width: int, monkeypatch: pytest
 
 
 def test_details_have_the_margins() -> None:
-    summaries = [samples.summary(1.0, "fp16", image_s=samples.interval(5.1))]
-    verdicts = samples.verdicts(summaries, ("disco-realtime",))
-    assert "✕ -0.680 s" not in printed(summaries, verdicts)
-    assert "✕ -0.680 s" in printed(summaries, verdicts, details=True)
-    text = " ".join(printed(summaries, verdicts).split())
+    trials = [samples.summary(1.0, "fp16", image_s=samples.interval(5.1))]
+    verdicts = samples.verdicts(trials, ("disco-realtime",))
+    assert "✕ -0.680 s" not in printed(trials, verdicts)
+    assert "✕ -0.680 s" in printed(trials, verdicts, details=True)
+    text = " ".join(printed(trials, verdicts).split())
     assert "which misses latency per image ≤ 4.42 s by 0.680 s (15.4 % of it)." in text
 
 
-def test_power_is_that_of_the_primary_rail_with_what_it_covers() -> None:
-    rail = replace(samples.power(), mean_w=4.25, energy_j=None, reason="the window is too short")
-    other = replace(rail, primary=False, channel="dram", peak_w=7.75)
-    trials = [samples.summary(power=(other, rail))]
+def test_power_is_that_of_the_first_rail_with_its_scope() -> None:
+    made: dict[str, Any] = {"energy_j": Estimate(), "reason": "the window is too short"}
+    rail, other = samples.power(**made), samples.power(channel="dram", power_peak_w=7.75, **made)
+    trials = [samples.summary(power=(rail, other))]
     text = printed(trials, [])
     assert "14.1" in text and "(chip)" in text and "7.75" not in text
     details = printed(trials, [], details=True)
@@ -102,18 +102,17 @@ def test_a_session_that_failed_and_was_repeated_is_told() -> None:
 
 
 def test_what_was_assumed_of_the_input_stands_at_the_accuracy() -> None:
-    summaries = [
+    trials = [
         samples.summary(accuracy=samples.accuracy(24, 120), assumed=("pixels as -1..1 (--input-scale)",)),
         samples.summary(0.5),
     ]
-    text = printed(summaries, [])
+    text = printed(trials, [])
     assert "0.25 int8: assumed of its input: pixels as -1..1 (--input-scale)" in text
-    assert "pixels as -1..1 (--input-scale)" in export_csv(summaries, [])
 
 
 def test_a_trial_that_failed_is_named_with_its_reason() -> None:
-    summaries = [samples.without_figures(0.25, "fp16", "failed", "killed by SIGSEGV"), samples.summary()]
-    text = printed(summaries, samples.verdicts(summaries))
+    trials = [samples.without_figures(0.25, "fp16", "failed", "killed by SIGSEGV"), samples.summary()]
+    text = printed(trials, samples.verdicts(trials))
     assert "0.25 fp16: failed: killed by SIGSEGV" in text
 
 
@@ -128,9 +127,9 @@ def test_nothing_at_all() -> None:
 
 
 def test_what_a_pass_leaves_out_stands_beside_the_figures() -> None:
-    cut = {"timed": "greenland, 64 patches of 512 x 512, 82.4 % of the scene", "scene_covered": 0.824}
-    shown = " ".join(printed(samples.nine(**cut), [], details=True).split())
-    assert shown.count(f"timed with {cut['timed']}") == 1
+    cut = SceneOfTrial("greenland, 64 patches of 512 x 512, 82.4 % of the scene", covered=0.824)
+    shown = " ".join(printed(samples.nine(scene=cut), [], details=True).split())
+    assert shown.count(f"timed with {cut.text}") == 1
     assert "timed with" not in printed(samples.nine(), [], details=True)
 
 
@@ -142,7 +141,7 @@ def test_profiles_without_room_come_below_with_the_trials_names(monkeypatch: pyt
 
 
 def test_outside_text_is_shown_as_it_is_and_moves_no_cursor(hostile: Judged) -> None:
-    text = printed(hostile.summaries, hostile.verdicts, details=True)
+    text = printed(hostile.trials, hostile.verdicts, details=True)
     assert "[red]x[/red]" in text
     assert "\u202e" not in text
     escapes = [samples.summary(target="a\x1b[2Jb\x07", cautions=(samples.said("[bold]w\x9b31m"),))]
@@ -152,26 +151,26 @@ def test_outside_text_is_shown_as_it_is_and_moves_no_cursor(hostile: Judged) -> 
 
 
 def test_colour_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    summaries = [samples.summary(image_s=samples.interval(5.1))]
-    verdicts = samples.verdicts(summaries)
-    without = printed(summaries, verdicts)
+    trials = [samples.summary(image_s=samples.interval(5.1))]
+    verdicts = samples.verdicts(trials)
+    without = printed(trials, verdicts)
     assert "\x1b" not in without
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    coloured = printed(summaries, verdicts)
+    coloured = printed(trials, verdicts)
     assert "\x1b[" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == without
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", printed(summaries, verdicts))
+    assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", printed(trials, verdicts))
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
-    assert "\x1b" not in printed(summaries, verdicts)
+    assert "\x1b" not in printed(trials, verdicts)
 
 
 def test_a_terminal_that_takes_ascii_alone() -> None:
     file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    summaries = [samples.summary(target="Grönland")]
-    print_result(make_console(file), summaries, samples.verdicts(summaries))
+    trials = [samples.summary(target="Grönland")]
+    print_result(make_console(file), trials, samples.verdicts(trials))
     file.flush()
     text = file.buffer.getvalue().decode("ascii")
     assert "Gr?nland" in text and "o so far" in text
@@ -179,7 +178,7 @@ def test_a_terminal_that_takes_ascii_alone() -> None:
 
 def test_why_no_more_was_measured_is_told_where_it_is_not_the_plain_number() -> None:
     text = "half-width 0.8 % of 1 % asked, after 7 sessions"
-    trial = summary()
+    trial = steady_trial()
     ended = replace(trial, ended=Ended("rule", 7, 0.008, (), text))
     assert text in " ".join(printed([ended], []).split())
     planned = replace(trial, ended=Ended("sessions", 3, 0.02, (), "3 sessions, as planned"))
@@ -187,41 +186,38 @@ def test_why_no_more_was_measured_is_told_where_it_is_not_the_plain_number() -> 
 
 
 def test_what_few_sessions_cannot_show_is_said_once() -> None:
-    trial = summary()
+    trial = steady_trial()
     both = printed([trial, replace(trial, key="f" * 16, target="other")], [], details=True)
     assert " ".join(both.split()).count("3 sessions can miss slow starts") == 1
 
 
 def test_figures_of_another_machine_are_not_called_unmeasured() -> None:
     machine = "measured on another machine (an x86 PC) than the declared Raspberry Pi 4B"
-    trials = [replace(each, other_machine=machine) for each in samples.nine()]
-    verdicts = [
-        replace(each, verdict="unknown", value=None, low=None, high=None, margin=None, reason=machine)
-        if each.quantity == "image_s"
-        else each
-        for each in samples.verdicts(trials)
-    ]
+    trials = samples.nine(doubts={"machine": machine})
+    verdicts = samples.verdicts(trials)
     text = " ".join(printed(trials, verdicts).split())
-    assert f"Not judged: latency per image: {machine}." in text
+    assert f"Not judged: latency per image and peak power: {machine}." in text
     assert "Not measured: latency" not in text
 
 
 def test_what_some_trials_leave_undecided_is_not_said_of_all() -> None:
     trials = samples.nine()
     verdicts = samples.verdicts(trials, ("disco-realtime",))
-    latency = [each for each in verdicts if each.quantity == "image_s"]
-    load = [replace(each, quantity="memory_bytes", unit="bytes", verdict="inconclusive") for each in latency]
-    assert "Undecided for all" not in printed(trials, [*verdicts, *load[:2]])
-    assert "Undecided for all" in printed(trials, [*verdicts, *load])
+    table = {"name": "memory", "quantity": "memory_bytes", "limit": 1.0, "unit": "bytes"}
+    requirement = Requirement.model_validate(table)
+    latency = [verdict for verdict in verdicts if verdict.requirement.quantity == "image_s"]
+    memory = [replace(verdict, requirement=requirement, word="inconclusive") for verdict in latency]
+    assert "Undecided for all" not in printed(trials, [*verdicts, *memory[:2]])
+    assert "Undecided for all" in printed(trials, [*verdicts, *memory])
 
 
 def test_details_say_once_what_is_unknown_for_every_trial(whole: Judged) -> None:
     file = io.StringIO()
-    beyond = answers(whole.summaries, whole.profiles, whole.verdicts)
-    print_sections(make_console(file), details(whole, beyond, [], front(whole, beyond.decisions).matrix))
+    every = details(whole, fronts(whole.trials, whole.profiles), [], first_screen(whole).matrix)
+    print_sections(make_console(file), every)
     text = " ".join(file.getvalue().split())
-    assert text.count("the target's description gives no mass") == 1 and "? unknown" not in text
-    assert text.startswith("What would pass")
+    assert text.count("mass and size: --board NAME (all 9 trials)") == 1 and "? unknown" not in text
+    assert text.startswith("What would settle open verdicts")
 
 
 @pytest.fixture(scope="module")
@@ -238,16 +234,16 @@ def metered(tmp_path_factory: pytest.TempPathFactory) -> Judged:
 
 def test_details_of_nine_trials_and_three_profiles_are_short(metered: Judged) -> None:
     file = io.StringIO()
-    beyond = answers(metered.summaries, metered.profiles, metered.verdicts)
-    first = front(metered, beyond.decisions)
-    print_front(make_console(file), first, details=True)
-    missions = brief_missions(metered.results, metered.summaries, metered.profiles)
-    print_sections(make_console(file), details(metered, beyond, missions, first.matrix))
+    screen = first_screen(metered)
+    print_first_screen(make_console(file), screen, details=True)
+    missions = brief_missions(metered.results, metered.trials, metered.profiles)
+    every = details(metered, fronts(metered.trials, metered.profiles), missions, screen.matrix)
+    print_sections(make_console(file), every)
     lines = file.getvalue().splitlines()
-    assert len(metered.summaries) == 9 and len(metered.profiles) == 3
+    assert len(metered.trials) == 9 and len(metered.profiles) == 3
     assert 60 < len(lines) <= 115
     assert max(map(len, lines)) <= 80
-    headings = ("What would pass", "Margins and reasons", "Trials", "Warnings")
+    headings = ("What would settle", "Margins and reasons", "Trials", "Warnings")
     places = [next(at for at, line in enumerate(lines) if line.startswith(each)) for each in headings]
     assert places == sorted(places)
     confusions = [line for line in lines if re.search(r"[a-z]+ as [a-z]+ \(\d+\)", line)]
