@@ -116,7 +116,6 @@ def power_of(recorded: Recorded) -> tuple[RailPower, ...]:
 
 
 def _power_of(recorded: Recorded) -> tuple[RailPower, ...]:
-    from edgebench.judge.metrics.times import unpooled_reason
 
     if recorded.is_emulated:
         return ()
@@ -124,7 +123,7 @@ def _power_of(recorded: Recorded) -> tuple[RailPower, ...]:
     if not recorded.is_shared:
         return rails
     # Energy is that of an image of any worker, and none's own.
-    unpooled = dict.fromkeys(("energy_j", "net_energy_j"), Estimate(reason=unpooled_reason(recorded)))
+    unpooled = dict.fromkeys(("energy_j", "net_energy_j"), Estimate(reason=recorded.unpooled_reason))
     return tuple(
         replace(
             power,

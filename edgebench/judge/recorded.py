@@ -24,6 +24,7 @@ from edgebench.judge.latency import (
     SteadyPasses,
     SteadyRequests,
     images_together,
+    omission_sentence,
     steady_passes,
     steady_requests,
     steady_windows,
@@ -31,7 +32,7 @@ from edgebench.judge.latency import (
     without_images,
 )
 from edgebench.judge.steady_time import SteadyTime, steady_times
-from edgebench.judge.trial import Confusion, Values
+from edgebench.judge.trial import EMULATED, Confusion, Values
 from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
@@ -41,6 +42,9 @@ from edgebench.stats.auc import Floats
 from edgebench.stats.intervals import MIN_SESSIONS
 
 T = TypeVar("T")
+
+IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
+"""Reason why a trial of windows has no `image_s`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,6 +313,35 @@ class Recorded:
             f"the stamps of {len(short)} of {len(self.ok)} sessions account for {min(short):.0%} or more of "
             "the time that the device was waited for: the true times are longer"
         )
+
+    # Reasons of missing numbers.
+
+    @property
+    def unpooled_reason(self) -> str:
+        """Reason why a trial of several workers has no estimate of its own; empty for a lone worker."""
+        count = len(self.several_workers)
+        return f"{count} workers shared the device, and their figures are not pooled" if count else ""
+
+    @property
+    def untimed_reason(self) -> str:
+        """Reason why a measured trial has no `image_s`; empty where its sessions alone say so."""
+        if self.is_emulated:
+            return EMULATED
+        steady = self.steady()
+        if steady.image_s or not steady.infer_s:
+            return ""
+        untimed = self.untimed_stages
+        inference = f"the device times inference alone, without {omission_sentence(untimed)}"
+        return inference if untimed else IN_WINDOWS
+
+    @property
+    def was_measured(self) -> bool:
+        """True if the trial has a latency, or was emulated."""
+        return bool(self.steady().latency_s) or self.is_emulated
+
+    def measured_reason(self, reason: str) -> str:
+        """Reason why a measured trial lacks a number; empty, for its status, where it was not measured."""
+        return reason if self.was_measured else self.unpooled_reason
 
     # Predictions.
 

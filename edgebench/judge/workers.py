@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.judge.cautions import cautions
-from edgebench.judge.metrics.times import untimed_reason
 from edgebench.judge.recorded import Recorded
 from edgebench.judge.sessions import over_medians
 from edgebench.judge.trial import Certainty, Estimate, Trial, Worker
@@ -139,7 +138,7 @@ def slowdown_reason(recorded: Recorded, worker: SharedWorker) -> str:
         since = f"the device changed ({changed}), and {unmeasured} not measured since"
         return since if changed else f"no trial of {unmeasured} planned"
     _, reason = status_of(lone.trial, lone.sessions, lone.experiment.sessions)
-    return f"{worker.variant} alone: {reason or untimed_reason(lone) or 'no finished session times it'}"
+    return f"{worker.variant} alone: {reason or lone.untimed_reason or 'no finished session times it'}"
 
 
 def _by_session(worker: SharedWorker) -> tuple[float, ...]:

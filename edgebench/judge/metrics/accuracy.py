@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Reading
-from edgebench.judge.metrics.times import measured_reason, unpooled_reason
 from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def _scene_accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     confusion = recorded.confusion("scene")
     if confusion is None:
         unlabelled = "the scene has no labels in the artifact's classes"
-        yield metric.missing(measured_reason(recorded, unlabelled))
+        yield metric.missing(recorded.measured_reason(unlabelled))
     else:
         yield Reading(metric.key(), share_right(sum(confusion.right), sum(confusion.n)))
 
@@ -109,7 +108,7 @@ def _drop(recorded: Recorded) -> Estimate:
     tested = recorded.experiment.images_of(recorded.trial)
     confusion = recorded.confusion("images")
     if confusion is None:
-        return Estimate(reason=accuracy_reason(recorded) or unpooled_reason(recorded))
+        return Estimate(reason=accuracy_reason(recorded) or recorded.unpooled_reason)
     if recorded.trial.precision == "fp32":
         return Estimate.exact(0.0, n=sum(confusion.n)).with_notes("this is the fp32 variant")
     target, references = recorded.trial.target, _fp32_siblings(recorded)

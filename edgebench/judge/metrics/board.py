@@ -18,7 +18,6 @@ from edgebench.judge.metric import (
     Sampled,
     impossible_reason,
 )
-from edgebench.judge.metrics.times import unpooled_reason, untimed_reason
 from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _deadline_misses(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     late_s = tuple(session for session in recorded.steady().lateness_s if session)
     period_s = recorded.experiment.period_s
     if period_s is None or not late_s:
-        reason = untimed_reason(recorded) or unpooled_reason(recorded)
+        reason = recorded.untimed_reason or recorded.unpooled_reason
         is_timed = bool(recorded.steady().image_s)
         unpaced = NOT_PACED if is_timed else "no finished session holds a paced pass"
         yield metric.missing(reason or unpaced if recorded.ok else "")

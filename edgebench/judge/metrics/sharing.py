@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, Metric, Reading, Sampled
-from edgebench.judge.metrics.times import was_measured
 from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def _reason(recorded: Recorded, reason: str) -> str:
     """Reason why numbers of several workers are missing; empty for the status of a trial."""
     if recorded.is_shared:
         return reason
-    return ALONE if was_measured(recorded) else ""
+    return ALONE if recorded.was_measured else ""
 
 
 def _slowdown(recorded: Recorded, metric: Metric) -> Iterable[Reading]:

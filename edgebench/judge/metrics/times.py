@@ -11,47 +11,15 @@ from edgebench.judge.trial import EMULATED, Estimate, Values
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
-IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
-
-
-def unpooled_reason(recorded: Recorded) -> str:
-    """Reason why a trial of several workers has no estimate of its own; empty for a lone worker."""
-    count = len(recorded.several_workers)
-    return f"{count} workers shared the device, and their figures are not pooled" if count else ""
-
-
-def untimed_reason(recorded: Recorded) -> str:
-    """Reason why a measured trial has no `image_s`; empty where its sessions alone say so."""
-    from edgebench.judge.latency import omission_sentence
-
-    if recorded.is_emulated:
-        return EMULATED
-    steady = recorded.steady()
-    if steady.image_s or not steady.infer_s:
-        return ""
-    untimed = recorded.untimed_stages
-    alone = f"the device times inference alone, without {omission_sentence(untimed)}" if untimed else ""
-    return alone or IN_WINDOWS
-
-
-def was_measured(recorded: Recorded) -> bool:
-    """True if the trial has a latency, or was emulated."""
-    return bool(recorded.steady().latency_s) or recorded.is_emulated
-
-
-def measured_reason(recorded: Recorded, reason: str) -> str:
-    """Reason why a measured trial lacks a number; of another the reason is its status."""
-    return reason if was_measured(recorded) else unpooled_reason(recorded)
-
 
 def _absent(reason: str) -> Any:
-    return lambda recorded: untimed_reason(recorded) or unpooled_reason(recorded) or reason
+    return lambda recorded: recorded.untimed_reason or recorded.unpooled_reason or reason
 
 
 def _no_request(recorded: Recorded) -> str:
-    is_single = was_measured(recorded) and recorded.trial.concurrency == 1
+    is_single = recorded.was_measured and recorded.trial.concurrency == 1
     single = "one request at a time: its latency is the stage infer" if is_single else ""
-    return untimed_reason(recorded) or unpooled_reason(recorded) or single or _NO_REQUEST
+    return recorded.untimed_reason or recorded.unpooled_reason or single or _NO_REQUEST
 
 
 _NO_REQUEST = "no finished session holds the time of a request"
@@ -61,7 +29,7 @@ def _no_start(recorded: Recorded) -> str:
     if recorded.is_emulated:
         return EMULATED
     steady = recorded.steady()
-    if was_measured(recorded) and (not steady.image_s or recorded.untimed_stages):
+    if recorded.was_measured and (not steady.image_s or recorded.untimed_stages):
         return "its firmware is resident: no process is started"
     return "no finished session says how long a start took that found nothing made before"
 
@@ -91,7 +59,7 @@ def _stages(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         for stage, milliseconds in stages.items():
             yield Reading(metric.key(worker, stage=stage), Estimate(milliseconds))
         if not stages:
-            reason = untimed_reason(recorded) or measured_reason(recorded, "its device has no such stage")
+            reason = recorded.untimed_reason or recorded.measured_reason("its device has no such stage")
             yield metric.missing(reason, worker)
 
 
@@ -122,7 +90,7 @@ def _instructions(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
         return
     reasons = (record.instructions_reason for record in recorded.ok if record.emulated)
     uncounted = next(filter(None, reasons), "the emulator did not count them")
-    elsewhere = measured_reason(recorded, "they are counted where a device is emulated")
+    elsewhere = recorded.measured_reason("they are counted where a device is emulated")
     yield metric.missing(uncounted if recorded.is_emulated else elsewhere)
 
 
@@ -136,7 +104,7 @@ _infer = Sampled(
     lambda recorded, worker: recorded.steady(worker).infer_s,
     lambda recorded: (
         (EMULATED if recorded.is_emulated else "")
-        or unpooled_reason(recorded)
+        or recorded.unpooled_reason
         or "no finished session holds a time of a stage called infer"
     ),
 )
