@@ -13,15 +13,15 @@ from edgebench.agent.frames import Frame
 from edgebench.judge.cautions import cautions
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.power import power_figures
+from edgebench.judge.power import power_of_sessions
 from edgebench.judge.profile import Profile
 from edgebench.judge.verdict import judge
 from edgebench.link.session_probes import SessionProbes
 from edgebench.report.forms import export
 from edgebench.report.terminal import make_console
 from edgebench.stats.warnings import Flag
-from tests.fit.summaries import summary
-from tests.fit.test_power_figures import S, _figures, _probe, _record, _samples, _steps, _times
+from tests.judge.test_power_rails import S, _probe, _rails, _record, _samples, _steps, _times
+from tests.judge.trials import metered
 from tests.link.rig import make_rig
 from tests.report.samples import print_result
 from tests.sample_tables import rows_of_frame
@@ -39,8 +39,8 @@ LIMITS = (
 )
 
 
-def figures(lasts_s, watts=_steps):
-    """Of a board's meter of 1 kHz whose samples end that late in each session; the windows end after 12 s."""
+def rails(lasts_s, watts=_steps):
+    """Rails of a meter of 1 kHz whose samples end that late in each session; windows end after 12 s."""
     sessions = [_samples(watts, n=n, rate_hz=1000.0) for n in range(len(lasts_s))]
     kept = [rows[rows["t_ns"] < last_s * S] for rows, last_s in zip(sessions, lasts_s, strict=True)]
     records = [
@@ -48,17 +48,18 @@ def figures(lasts_s, watts=_steps):
         for n, last_s in enumerate(lasts_s)
     ]
     images = dict.fromkeys(range(len(lasts_s)), 5.0)
-    return power_figures(records, rows_of_frame(pd.concat(kept)), _times(records, images))
+    samples = rows_of_frame(pd.concat(kept))
+    return power_of_sessions(records, lambda: samples, _times(records, images))
 
 
 def verdicts(power, limits=LIMITS):
-    trial = summary(power=power.figures, power_curves=power.curves)
+    trial = metered(power)
     made = [{"name": "made", "requirements": [{"name": "power", **limit}]} for limit in limits]
     return [verdict for one in made for verdict in judge(trial, Profile.from_record(one))]
 
 
 def test_a_meter_that_lasts_passes():
-    assert [one.verdict for one in verdicts(figures([13, 13, 13]))] == ["pass"] * 4
+    assert [one.word for one in verdicts(rails([13, 13, 13]))] == ["pass"] * 4
 
 
 @pytest.mark.parametrize(
@@ -74,8 +75,8 @@ def test_a_meter_that_lasts_passes():
     ],
 )
 def test_without_a_sample_in_a_window_nothing_is_known(lasts_s, seen):
-    for verdict in verdicts(figures(lasts_s)):
-        assert (verdict.verdict, verdict.value) == ("unknown", None)
+    for verdict in verdicts(rails(lasts_s)):
+        assert (verdict.word, verdict.estimate.value) == ("unknown", None)
         assert seen in verdict.reason and DIED in verdict.reason
 
 
@@ -99,12 +100,12 @@ def test_without_a_sample_in_a_window_nothing_is_known(lasts_s, seen):
     ],
 )
 def test_a_meter_that_missed_a_part_passes_nothing_and_still_fails(lasts_s, seen):
-    power = figures(lasts_s)
+    power = rails(lasts_s)
     for verdict in verdicts(power):
-        assert verdict.verdict == "inconclusive"
+        assert verdict.word == "inconclusive"
         assert seen in verdict.reason and DIED in verdict.reason
     low = [{**limit, "limit": 2.0} for limit in LIMITS]
-    assert {one.verdict for one in verdicts(power, low)} == {"fail"}
+    assert {one.word for one in verdicts(power, low)} == {"fail"}
 
 
 def _out_of_range_at_times(value):
@@ -126,20 +127,20 @@ def _out_of_range_at_times(value):
     ],
 )
 def test_what_a_meter_could_not_read_may_have_been_above_the_limit(reading):
-    power = figures([13, 13, 13], _out_of_range_at_times(reading))
+    power = rails([13, 13, 13], _out_of_range_at_times(reading))
     for verdict in verdicts(power):
-        assert verdict.verdict == "inconclusive"
+        assert verdict.word == "inconclusive"
         assert "readings there are no number or out of range" in verdict.reason
     low = [{**limit, "limit": 2.0} for limit in LIMITS]
-    assert {verdict.verdict for verdict in verdicts(power, low)} == {"fail"}
+    assert {verdict.word for verdict in verdicts(power, low)} == {"fail"}
 
 
 @pytest.mark.attack("a meter that was asked for without its colon dies: the figure has its last words")
 @pytest.mark.parametrize("asked", ["rapl", "rapl:"])
 def test_a_meter_without_an_address_is_known_with_and_without_its_colon(asked):
     record = _record(0, [_probe("rapl", "chip") | {"address": ""}], probe_reasons={asked: DIED})
-    [figure] = _figures([record], _samples(_steps, probe="rapl:").iloc[:10], {0: 5.0})
-    assert DIED in figure.reason
+    [power] = _rails([record], _samples(_steps, probe="rapl:").iloc[:10], {0: 5.0})
+    assert DIED in power.rail.reason
     assert [one.what for one in cautions([record], NO_PASSES) if one.flag is Flag.PROBE_LOST] == [DIED]
 
 
@@ -162,11 +163,11 @@ def dying(tmp_path_factory):
 def test_its_end_stands_in_terminal_and_report(dying, tmp_path, probe, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     words = f"{probe}: its process ended during the session: SIGKILL (in 1 of 3 sessions)"
-    assert any(words in warning for warning in dying.summaries[0].warnings)
+    assert any(words in warning for warning in dying.trials[0].warnings)
     assert words in export(dying, tmp_path / "report.html").read_text()
     assert "during the session: SIGKILL" in export(dying, tmp_path / "report.md").read_text()
     printed = io.StringIO()
-    print_result(make_console(printed), dying.summaries, [])
+    print_result(make_console(printed), dying.trials, [])
     assert words in " ".join(printed.getvalue().split())
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from edgebench.judge.cautions import cautions
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.power import power_figures, steady_times
+from edgebench.judge.power import power_of_sessions
+from edgebench.judge.steady_time import steady_times
 from edgebench.link.host_probes import HostProbes
 from edgebench.run.measuring import session
 from edgebench.run.measuring.session import LocalDevice, SessionWatch
@@ -48,7 +49,7 @@ class Bench:
         self.mend = lambda: setattr(self, "spoilt", False)
 
     def session(self, stage="", *actions):
-        """One session, with actions once that stage has begun, SPOILT_S apart; its record and figure."""
+        """One session, with actions once that stage has begun, SPOILT_S apart; its record and rail."""
 
         class Watch(SessionWatch):
             def report(self, name, done, steps):
@@ -69,7 +70,7 @@ class Bench:
         record, passes = measured.record, measured.tables.passes
         assert (record.status, len(timers)) == ("ok", len(actions))
         assert passes is not None and (passes["phase"] == "steady").sum() == PASSES  # its latency is there
-        return record, self._figure(measured, passes)
+        return record, self._power(measured, passes)
 
     def close(self):
         self._probes.close()
@@ -85,7 +86,7 @@ class Bench:
         packet[9] ^= 0xFF if self.spoilt else 0
         return bytes(packet)
 
-    def _figure(self, measured, passes):
+    def _power(self, measured, passes):
         record = measured.record
         times = steady_times(
             [record], rows_of_frame(passes.assign(session=record.n)), {record.n: float(PASSES)}
@@ -94,8 +95,8 @@ class Bench:
         if measured.tables.probes is not None:
             rows = samples_of(measured).assign(session=record.n)
             assert not (rows["value"] == 0).any()  # a reading that failed is no 0
-        power = power_figures([record], rows_of_frame(rows), times)
-        return None if power is None else next(f for f in power.figures if f.channel == "usb")
+        rails = power_of_sessions([record], lambda: rows_of_frame(rows), times)
+        return next((power for power in rails if power.rail.channel == "usb"), None)
 
 
 @pytest.fixture(params=["um25c", pytest.param("fnb58", marks=pytest.mark.slow)])
@@ -120,15 +121,16 @@ def recovered(bench):
     Readings are 5 ms apart here: a busy machine leaves a hole in one session now and then.
     """
     for _ in range(8):
-        record, figure = bench.session()
+        record, power = bench.session()
         assert record.probe_reasons == {}
-        if not figure.uncovered and not figure.rejected:
+        if not power.rail.uncovered and not power.rail.rejected:
             break
-    return figure
+    return power
 
 
-def is_sound(figure):
-    return figure.mean_w == pytest.approx(5.0, rel=0.01) and figure.energy_j and not figure.uncovered
+def is_sound(power):
+    mean, energy = (power.estimates[name].value for name in ("power_mean_w", "energy_j"))
+    return mean == pytest.approx(5.0, rel=0.01) and energy and not power.rail.uncovered
 
 
 @pytest.mark.attack(
@@ -136,15 +138,16 @@ def is_sound(figure):
     "is unknown with the reason, the next session has its own"
 )
 def test_unplugged_and_plugged_in_again_amid_the_passes(bench):
-    record, figure = bench.session("passes", bench.meter.unplug, bench.meter.plug_in)
+    record, power = bench.session("passes", bench.meter.unplug, bench.meter.plug_in)
     why = record.probe_reasons[bench.name]
     assert why.startswith(f"{bench.name} was lost during the session: it has hung up")
     assert why.endswith("; it came back")
-    assert (figure.mean_w, figure.energy_j, figure.net_energy_j) == (None, None, None)
-    assert "hole" in figure.reason and why in figure.reason and figure.uncovered
+    for name in ("power_mean_w", "energy_j", "net_energy_j"):
+        assert power.estimates[name].value is None
+    assert "hole" in power.rail.reason and why in power.rail.reason and power.rail.uncovered
     assert sum(why in text for text in sentences(record)) == 1
-    figure = recovered(bench)
-    assert is_sound(figure), figure
+    power = recovered(bench)
+    assert is_sound(power), power
 
 
 @pytest.mark.slow
@@ -153,18 +156,21 @@ def test_unplugged_and_plugged_in_again_amid_the_passes(bench):
     "reason; plugged in again it is found"
 )
 def test_unplugged_for_good_is_looked_for_by_the_next_sessions(bench):
-    record, figure = bench.session("passes", bench.meter.unplug)
+    record, power = bench.session("passes", bench.meter.unplug)
     assert "was lost during the session" in record.probe_reasons[bench.name]
     assert "came back" not in record.probe_reasons[bench.name]
-    assert figure.energy_j is None and record.probe_reasons[bench.name] in figure.reason
-    record, figure = bench.session()
+    assert power.estimates["energy_j"].value is None
+    assert record.probe_reasons[bench.name] in power.rail.reason
+    record, power = bench.session()
     assert "was lost before the session" in record.probe_reasons[bench.name]
-    assert (figure.mean_w, figure.peak_w, figure.energy_j, figure.samples) == (None, None, None, 0)
-    assert record.probe_reasons[bench.name] in figure.reason
-    record, figure = bench.session("load", bench.meter.plug_in)
+    for name in ("power_mean_w", "power_peak_w", "energy_j"):
+        assert power.estimates[name].value is None
+    assert power.rail.samples == 0
+    assert record.probe_reasons[bench.name] in power.rail.reason
+    record, power = bench.session("load", bench.meter.plug_in)
     assert record.probe_reasons[bench.name].endswith("; it came back")
-    figure = recovered(bench)
-    assert is_sound(figure), figure
+    power = recovered(bench)
+    assert is_sound(power), power
 
 
 @pytest.mark.slow
@@ -172,10 +178,10 @@ def test_unplugged_for_good_is_looked_for_by_the_next_sessions(bench):
     "a meter is unplugged in the idle window alone: gross energy stands, net is reported without"
 )
 def test_unplugged_in_the_idle_window_alone(bench):
-    record, figure = bench.session("idle window", bench.meter.unplug, bench.meter.plug_in)
+    record, power = bench.session("idle window", bench.meter.unplug, bench.meter.plug_in)
     assert "was lost during the session" in record.probe_reasons[bench.name]
-    assert figure.mean_w == pytest.approx(5.0, rel=0.01)
-    assert figure.energy_j
+    assert power.estimates["power_mean_w"].value == pytest.approx(5.0, rel=0.01)
+    assert power.estimates["energy_j"].value
 
 
 @pytest.mark.slow
@@ -183,11 +189,11 @@ def test_unplugged_in_the_idle_window_alone(bench):
     "a meter sends corrupt bytes for a while: rejected readings, that session's energy unknown"
 )
 def test_corrupt_bytes_for_a_while(bench):
-    record, figure = bench.session("passes", bench.spoil, bench.mend)
+    record, power = bench.session("passes", bench.spoil, bench.mend)
     assert record.probe_reasons == {}
-    assert figure.rejected
-    assert figure.energy_j is None and "hole" in figure.reason
+    assert power.rail.rejected
+    assert power.estimates["energy_j"].value is None and "hole" in power.rail.reason
     [text] = [text for text in sentences(record) if "rejected" in text]
     assert "they are not used" in text
-    figure = recovered(bench)
-    assert is_sound(figure), figure
+    power = recovered(bench)
+    assert is_sound(power), power

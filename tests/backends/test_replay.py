@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from edgebench.judge.answers import answers
 
 import edgebench
 from edgebench.agent import lock
@@ -19,9 +18,9 @@ from edgebench.judge.trials import trials_of
 from edgebench.report.comparison import as_text
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
-from edgebench.report.page import front
+from edgebench.report.page import first_screen
 from edgebench.report.sections import details
-from edgebench.report.terminal import make_console, print_front, print_sections
+from edgebench.report.terminal import make_console, print_first_screen, print_sections
 from edgebench.results.load import load
 from tests.backends.replaying import figures, replay, run, scenario
 from tests.link.old_python import python36
@@ -63,10 +62,9 @@ def test_it_says_of_itself_that_nothing_was_measured(played):
 def test_reports_and_comparisons_say_so_once(played):
     folders = [each.path for each in played]
     judged = judge_folder(folders[0], shipped_profiles()[:1])
-    beyond = answers(judged.summaries, judged.profiles, judged.verdicts)
-    first, file = front(judged, beyond.decisions), io.StringIO()
-    print_front(make_console(file), first)
-    print_sections(make_console(file), details(judged, beyond, [], first.matrix))
+    screen, file = first_screen(judged), io.StringIO()
+    print_first_screen(make_console(file), screen, details=True)
+    print_sections(make_console(file), details(judged, [], [], screen.matrix))
     comparison = compare_results([load(folder) for folder in folders])
     pages = [export_markdown(judged), render(judged), file.getvalue(), as_text(comparison, "md")]
     for page in pages:

@@ -5,7 +5,7 @@ import pytest
 from edgebench.judge.power import power_of_sessions
 from edgebench.judge.steady_time import steady_times
 from tests.judge.test_power_rails import S, _probe, _record, _samples
-from tests.judge.trials import trial, verdict
+from tests.judge.trials import metered, verdict
 from tests.sample_tables import rows_of_frame
 
 
@@ -109,14 +109,11 @@ def test_mean_power_that_holds_pauses_passes_no_limit_that_the_passes_may_miss()
     assert power.rail.pauses == pytest.approx(0.37, abs=0.001)
     assert mean.low > 2.8
     assert mean.high > 2.89 / 0.63  # nothing drawn in the pauses
-    named = {
-        (metric, "max" if "peak" in metric else "median"): each for metric, each in power.estimates.items()
-    }
-    metered = trial(power=((power.rail, named.items()),))
-    judged = verdict(metered, quantity="power_mean_w", limit=3)
+    measured = metered([power])
+    judged = verdict(measured, quantity="power_mean_w", limit=3)
     assert judged.word == "inconclusive"
     assert judged.reason.startswith("the limit is inside the 95 % interval; ")
     assert "up to 37.0% of the time: its upper bound is raised by what they can hide" in judged.reason
-    passed = verdict(metered, quantity="power_mean_w", limit=5)
+    passed = verdict(measured, quantity="power_mean_w", limit=5)
     assert (passed.word, "what they can hide" in passed.reason) == ("pass", True)
-    assert verdict(metered, quantity="power_mean_w", limit=2.5).word == "fail"
+    assert verdict(measured, quantity="power_mean_w", limit=2.5).word == "fail"

@@ -183,3 +183,18 @@ def sentences(*measured, **more):
     from edgebench.judge.cautions import cautions
 
     return tuple(caution.sentence() for caution in cautions(*measured, **more))
+
+
+def metered(rails):
+    """A done trial with these rails, as `edgebench.judge.power.power_of_sessions` gives them."""
+    from edgebench.judge.metrics import METRICS
+    from edgebench.judge.power_limits import objection_to
+
+    power = []
+    for found in rails:
+        named = {
+            (name, METRICS[name].statistics[0]): replace(estimate, objection=objection_to(found.rail, name))
+            for name, estimate in found.estimates.items()
+        }
+        power.append((found.rail, tuple(named.items())))
+    return trial(power=tuple(power))

@@ -8,7 +8,7 @@ import pytest
 
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trials import trials_of
-from edgebench.judge.verdict import estimate_for
+from edgebench.judge.verdict import estimates_for
 from edgebench.results.load import StoredResults, load
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.measuring.session import LocalDevice, SessionWatch
@@ -97,12 +97,12 @@ def test_the_trial_says_why_it_has_no_figure(results):
         requirement = Requirement.model_validate(
             {"name": quantity, "quantity": quantity, "unit": unit, "limit": 1.0}
         )
-        estimate = estimate_for(trial, requirement)
-        assert (estimate.value, estimate.reason) == (None, reason)
+        [estimate, *_] = estimates_for(trial, requirement)
+        assert estimate.value is None and "2 workers" in estimate.reason
     requirement = Requirement.model_validate(
         {"name": "p90", "quantity": "image_s", "unit": "s", "limit": 1.0, "statistic": "p90"}
     )
-    assert estimate_for(trial, requirement).reason == reason
+    assert estimates_for(trial, requirement)[0].reason == reason
 
 
 def test_requests_are_each_workers_own_too(results):

@@ -80,7 +80,7 @@ def test_how_the_run_ended_is_kept_and_told_everywhere(narrow):
     assert json.loads(file.read_text())["ended"]["by"] == "rule"
     found = judge_folder(path, ())
     out = io.StringIO()
-    print_result(make_console(out), found.summaries, found.verdicts)
+    print_result(make_console(out), found.trials, found.verdicts)
     assert "half-width" in out.getvalue()
 
 
