@@ -216,7 +216,9 @@ class Sampled:
                 yield Reading(metric.key(worker), Estimate(reason=impossible), values)
                 continue
             if not values:
-                yield metric.missing(self.absent(recorded) if recorded.ok else "", worker)
+                is_unpooled = worker is None and self.by_worker and recorded.is_shared
+                absent = recorded.unpooled_reason if is_unpooled else self.absent(recorded)
+                yield metric.missing(absent if recorded.ok else "", worker)
                 continue
             confidence = STATED if self.noun == "sessions" else STATED.at_least(recorded.confidence)
             estimate = over_values(values, self.noun, metric.statistics[0], confidence)
