@@ -159,7 +159,7 @@ def option_steps(metric: Metric) -> tuple[NextStep, ...]:
 
 def _of_published(metric: Metric) -> tuple[NextStep, ...]:
     if metric.source != DECLARED_SOURCE:
-        return (NextStep("measure", ("run",), reason="a run of one's own"),)
+        return (NextStep("measure", reason="a run of one's own (`edgebench run`)"),)
     return () if metric.name == "boot_s" else (NextStep("declare", ("--board", "TARGET=NAME")),)
 
 

@@ -146,7 +146,8 @@ def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple
             if least is not None:
                 note = f"{part.name}, a part of {metric.name}, is at least {least:.4g} {part.unit}"
                 bound = Estimate(low=least, n=lower.n, basis=lower.basis)
-                estimates = *estimates, bound.with_notes(note, *lower.notes, whole.reason)
+                reason = "" if trial.is_published else whole.reason
+                estimates = *estimates, bound.with_notes(note, *lower.notes, reason)
     if (doubt := trial.doubts.get("stamps", "")) and metric.follows_stamps:
         return tuple(_objected(estimate, doubt) for estimate in estimates)
     return estimates

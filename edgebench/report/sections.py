@@ -279,7 +279,8 @@ def _accuracy(judged: Judged, named: Trials) -> Section:
     if any("overlapping" in note for share in shares.values() for note in share.notes):
         general.append(words.OVERLAP_NOTE)
     matrices = [table for trial in trials for table in _confusion_tables(trial, named.names[trial.key])]
-    table = tables.metric_table("accuracy", trials)
+    texts = [words.right_of(share) for share in shares.values()]
+    table = tables.metric_table("accuracy", trials, "", ("Right of all images", texts))
     blocks: list[Block] = [
         Notes([*map(Note, filter(None, general)), *notes.shared(statements, named)]),
         *([table] if len(table.columns) > 1 else []),

@@ -165,3 +165,12 @@ def test_it_is_never_judged_together_with_what_was_measured(command, words):
     done = call(command, "--reference", *words)
     assert isinstance(done.exception, UsageError)
     assert "leave them out" in done.exception.fix
+
+
+def test_the_first_table_has_the_published_inference_times():
+    """A bound on the latency leaves the column of numbers to the inference time."""
+    done = call("fit", "--reference")
+    heading, _ = " ".join(done.output.split()).split("disco-flowers: 0.25 fp32", 1)
+    assert "Inference" in heading
+    rows = [line.split() for line in done.output.splitlines() if line.startswith("coral-dev-board-cpu")]
+    assert rows[0][1] == "71.6"

@@ -145,7 +145,7 @@ def test_a_step_that_the_trial_or_its_device_cannot_take_is_not_proposed() -> No
 
 def test_a_published_number_takes_a_run_and_a_declared_one_a_board() -> None:
     published = trial((), marks=("published",), estimates={"image_s": Estimate(2.0, n=1, basis="published")})
-    assert only(published, limit=3.0) == NextStep("measure", ("run",), reason="a run of one's own")
+    assert only(published, limit=3.0) == NextStep("measure", reason="a run of one's own (`edgebench run`)")
     assert only(published, quantity="mass_g", limit=9).arguments == ("--board", "TARGET=NAME")
 
 
