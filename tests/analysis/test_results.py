@@ -61,11 +61,11 @@ def test_classes_have_their_recall(results: edgebench.Results) -> None:
     own = classes[(classes["trial"] == trial.key) & (classes["set"] == "images")]
     last = predictions[(predictions["trial"] == trial.key) & (predictions["set"] == "images")]
     last = last[last["session"] == last["session"].max()]
-    for row in own.itertuples():
-        rows = last[last["label_name"] == row[4]]
-        assert (row.n, row.right) == (len(rows), (rows["label"] == rows["predicted"]).sum())
-        assert row.recall == row.right / row.n and row.low <= row.recall <= row.high
-        assert (row.low, row.high) == wilson(int(row.right), int(row.n))
+    for row in own.to_dict("records"):
+        rows = last[last["label_name"] == row["class"]]
+        assert (row["n"], row["right"]) == (len(rows), (rows["label"] == rows["predicted"]).sum())
+        assert row["recall"] == row["right"] / row["n"] and row["low"] <= row["recall"] <= row["high"]
+        assert (row["low"], row["high"]) == wilson(row["right"], row["n"])
 
 
 def test_summaries_join_the_frames_of_samples(results: edgebench.Results) -> None:

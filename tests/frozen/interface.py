@@ -168,7 +168,6 @@ def frames(folder: Path) -> dict[str, list[str]]:
     found = {name: getattr(windows if name == "windows" else steady, name) for name in FRAMES}
     found |= {
         "summaries": steady.summaries(),
-        "reasons": steady.reasons(),
         "rails": steady.rails(),
         "verdicts": other.verdicts(["disco-realtime", EVERYTHING]),
         "mission": steady.mission("disco-greenland", days=5),

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,14 +36,15 @@ def drops(trials, right):
     experiment = ExperimentRecord.model_construct(
         trials=tuple(trials), images=IMAGES, images_reason="", scene=SceneRecord.model_construct()
     )
-    siblings = {}
+    siblings: dict[str, Recorded] = {}
+    unread: Any = None
     for planned in trials:
         answers = right[planned.key] or []
         columns = {"session": 0, "worker": 0, "set": "images", "index": range(len(answers)), "label": 0}
         frame = pd.DataFrame({**columns, "predicted": [int(not answer) for answer in answers]})
         frame = frame.astype({"session": "int64", "worker": "int64"})
         siblings[planned.key] = Recorded(
-            experiment, planned, [OK], 0.95, None, NO_ROWS, NO_ROWS, rows_of_frame(frame), None, siblings
+            experiment, planned, [OK], 0.95, unread, NO_ROWS, NO_ROWS, rows_of_frame(frame), unread, siblings
         )
     drop = METRICS["accuracy_drop"]
     return [reading.estimate for each in siblings.values() for reading in drop.read(each, drop)]

@@ -79,7 +79,7 @@ def test_passes_have_the_tick_of_their_sessions_clock(tmp_path):
     [coarse] = trials_of(with_tick(made, 40_000_000))
     assert (coarse.ticks["image_s"], coarse.ticks["request_ms"]) == pytest.approx((0.04, 40.0))
     for estimate in map(coarse.estimate, ("image_s", "infer_s")):
-        assert None not in (estimate.value, estimate.low, estimate.high)
+        assert estimate.value is not None and estimate.low is not None and estimate.high is not None
         sides = estimate.value - estimate.low, estimate.high - estimate.value
         assert min(sides) == pytest.approx(0.04)
 

@@ -43,6 +43,7 @@ def test_a_machine_that_is_the_board_leaves_no_doubt():
 def test_another_machine_is_said_at_both_verdicts_and_once_among_the_warnings(board, words):
     doubts = board_doubts(PI, [session("Raspberry Pi 4 Model B Rev 1.4"), session(board)])
     assert set(doubts) == {"mass_g", "size_mm"}
+    assert PI.size_mm and PI.mass_g
     stages = zip(("longest", "middle", "shortest"), PI.size_mm, strict=True)
     keys = {EstimateKey("size_mm", "declared", stage=stage): side for stage, side in stages}
     keys[EstimateKey("mass_g", "declared")] = PI.mass_g

@@ -26,8 +26,8 @@ def measured(sessions, half=0.016, **changes):
     """A trial of so many sessions whose half-width is that share."""
     values = tuple((1.0 + half * (-1) ** n,) for n in range(sessions))
     partial = trial(values or (), **{"status": "partial", "reason": "some are there", **changes})
-    ends = (1.0 - half, 1.0 + half) if sessions >= 3 else (None, None)
-    latency = Estimate(1.0, *ends, n=sessions)
+    low, high = (1.0 - half, 1.0 + half) if sessions >= 3 else (None, None)
+    latency = Estimate(1.0, low, high, n=sessions)
     return replace(partial, estimates={**partial.estimates, EstimateKey("image_s", "median"): latency})
 
 

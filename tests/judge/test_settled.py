@@ -34,6 +34,7 @@ def decided(measured, asked):
 
 def test_a_narrow_interval_ends_a_trial_from_twelve_sessions_on():
     half = half_width_of(trial(TWELVE))
+    assert half is not None
     assert narrow(trial(TWELVE), rule(target_ci=half))
     assert not narrow(trial(TWELVE), rule(target_ci=half * 0.999))
     assert not narrow(trial(TWELVE[:11]), rule(target_ci=0.5))
@@ -114,9 +115,8 @@ def test_a_tail_has_to_speak_for_all_and_fails_at_once():
 
 
 def test_a_meter_that_can_only_fail_is_settled_where_it_cannot():
-    objection = {"objection": "it sees the chip only"}
     for high, limit, is_settled in ((3.02, 4.0, True), (3.02, 3.01, False), (3.02, 2.0, True)):
-        estimate = Estimate(3.0, 2.98, high, n=9, basis="chip", **objection)
+        estimate = Estimate(3.0, 2.98, high, n=9, basis="chip", objection="it sees the chip only")
         measured = trial(TWELVE, estimates={"request_ms": estimate})
         assert decided(measured, rule(quantity="request_ms", limit=limit)) is is_settled
 

@@ -1,6 +1,7 @@
 """Trials made by hand, for tests of verdicts."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def trial(image_s=STEADY, *, power=(), accuracy=None, estimates=None, values=Non
     found = {key: estimate.widened(ticks.get(key.metric, 0.0)) for key, estimate in found.items()}
     for key, estimate in (estimates or {}).items():
         found[key if isinstance(key, EstimateKey) else _key(key)] = estimate
-    fields = {
+    fields: dict[str, Any] = {
         "key": "0123456789abcdef",
         "target": "cpu",
         "variant": "mobilenet_v1-0.25-int8",
@@ -88,7 +89,7 @@ def meter(
         ),
         **changes,
     )
-    basis = {"basis": rail.scope}
+    basis: dict[str, Any] = {"basis": rail.scope}
     if not mean_w:
         return rail, [(key, Estimate(reason=rail.reason, **basis)) for key in POWER]
     if "curves" not in changes:
@@ -150,11 +151,12 @@ def size(*sides):
 def declared(kind, number):
     """A declared maximum, or a typical number."""
     is_maximum = kind == "maximum"
+    basis: Any = f"declared {kind}"
     return Estimate(
         number,
         low=None if is_maximum else number,
         high=number if is_maximum else None,
-        basis=f"declared {kind}",
+        basis=basis,
         reason="it can pass this limit, never fail it" if is_maximum else "it can never pass this limit",
         final=True,
     )

@@ -10,7 +10,6 @@ import pytest
 
 from edgebench import registry
 from edgebench.agent import clock
-from edgebench.judge.power import recorded_name
 from edgebench.link.host_probes import HostProbes, SampleSpool, _within
 from edgebench.link.inspection import check_target
 from edgebench.link.local import LocalLink
@@ -18,6 +17,7 @@ from edgebench.link.session_loop import Timeouts
 from edgebench.records import session as load_bursts
 from edgebench.records.session import ProbeChunk
 from edgebench.records.target import Target
+from edgebench.results.meters import recorded_name
 from edgebench.run.measuring.session import LocalDevice
 from edgebench.run.measuring.session_record import Job
 from edgebench.stats.clock import ClockFit

@@ -11,7 +11,7 @@ from edgebench.link.replies import ProbeAccess
 from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
 from edgebench.run.measuring.meter_recording import RecordedFigures, Recording
 from edgebench.run.measuring.preflight import meter_findings
-from tests.fit.summaries import meter
+from tests.judge.trials import meter
 from tests.sample_tables import figures_of
 
 NAME = "um25c:/dev/rfcomm0"
@@ -99,7 +99,7 @@ def test_what_is_played_decides_nothing_and_one_without_a_reading_is_an_error():
 @pytest.mark.parametrize("averaging_ms", [None, 50.0])
 @pytest.mark.parametrize("gap_s", [0.05, 0.3])
 def test_the_shortest_averaging_time_is_that_of_the_rule(averaging_ms, gap_s):
-    figure = meter(effective_hz=20.0, longest_gap_s=gap_s, averaging_ms=averaging_ms)
-    least_s = least_averaging_s(figure)
-    assert rate_objection(figure, least_s * 1.001) == ""
-    assert rate_objection(figure, least_s * 0.98) != ""
+    rail, _ = meter(effective_hz=20.0, longest_gap_s=gap_s, averaging_ms=averaging_ms)
+    least_s = least_averaging_s(rail)
+    assert rate_objection(rail, least_s * 1.001) == ""
+    assert rate_objection(rail, least_s * 0.98) != ""
