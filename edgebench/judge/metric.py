@@ -233,18 +233,18 @@ class Sampled:
         if trial.is_shared and conditions.statistic == "median" and metric.name in ("image_s", "infer_s"):
             slowest = slowest_worker(trial, metric.name, conditions.certainty)
             return (slowest or trial.estimate(metric.name),)
-        kept, values = trial.estimate(metric.name), trial.values_of(metric.name)
+        previous, values = trial.estimate(metric.name), trial.values_of(metric.name)
         is_kept = conditions.statistic == metric.statistics[0] and conditions.certainty == STATED
         if is_kept or not values or impossible_reason(values, metric.name):
-            return (kept,)
+            return (previous,)
         certainty = conditions.certainty
         if self.noun != "sessions":
             certainty = certainty.at_least(trial.confidence)
         noun = "windows" if self.noun == "passes" and trial.in_windows else self.noun
         estimate = over_values(values, noun, conditions.statistic, certainty)
-        return (replace_notes(estimate.widened(trial.ticks.get(metric.name, 0.0)), kept),)
+        return (replace_notes(estimate.widened(trial.ticks.get(metric.name, 0.0)), previous),)
 
 
-def replace_notes(estimate: Estimate, kept: Estimate) -> Estimate:
+def replace_notes(estimate: Estimate, previous: Estimate) -> Estimate:
     """The estimate with those notes of the kept one that it lacks."""
-    return estimate.with_notes(*(note for note in kept.notes if note not in estimate.notes))
+    return estimate.with_notes(*(note for note in previous.notes if note not in estimate.notes))

@@ -65,8 +65,8 @@ def trial_with_key(results: StoredResults, key: str) -> Trial:
     wanted = next((trial for trial in experiment.trials if trial.key == key), None)
     if wanted is None:
         raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
-    alone = {worker.alone for worker in wanted.workers}
-    trials = wanted, *(trial for trial in experiment.trials if trial.key in alone)
+    baselines = {worker.alone for worker in wanted.workers}
+    trials = wanted, *(trial for trial in experiment.trials if trial.key in baselines)
     return trials_of(StoredResults(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
@@ -136,12 +136,12 @@ def scene_text(scene: SceneRecord) -> str:
     if scene.kind == "samples":
         return f"{scene.name} (image_s is the time of {scene.patches} inferences)"
     across = scene.patch_width or scene.patch
-    apart = "" if scene.stride is None else f", {scene.stride} apart"
-    many = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
+    stride = "" if scene.stride is None else f", {scene.stride} apart"
+    patches = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
     covered = scene.covered
     share = "" if covered is None or covered >= WHOLE else f", {100 * covered:.1f} % of the scene"
     size = f"{scene.width} x {scene.height} pixels"
-    return f"{scene.name}, {size}, {many} of {across} x {scene.patch}{apart}{share}"
+    return f"{scene.name}, {size}, {patches} of {across} x {scene.patch}{stride}{share}"
 
 
 def _scene(recorded: Recorded) -> SceneOfTrial:
@@ -167,7 +167,7 @@ def _marks(recorded: Recorded) -> tuple[str, ...]:
         f"without {' and '.join(untimed)}": bool(untimed) and times_images(untimed),
         "emulated": recorded.is_emulated,
     }
-    return tuple(mark for mark, holds in marks.items() if mark and holds)
+    return tuple(name for name, holds in marks.items() if name and holds)
 
 
 def _doubts(recorded: Recorded) -> Mapping[str, str]:
@@ -184,8 +184,8 @@ def _doubts(recorded: Recorded) -> Mapping[str, str]:
 def _confusions(recorded: Recorded) -> tuple[Confusion, ...]:
     """Counts by class of the labelled images, by worker, and of the scene."""
     workers = recorded.several_workers or (None,)
-    found = [recorded.confusion("images", worker) for worker in workers]
-    return tuple(confusion for confusion in (*found, recorded.confusion("scene")) if confusion)
+    confusions = [recorded.confusion("images", worker) for worker in workers]
+    return tuple(confusion for confusion in (*confusions, recorded.confusion("scene")) if confusion)
 
 
 def _cautions(recorded: Recorded) -> tuple[Caution, ...]:

@@ -135,18 +135,18 @@ def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple
         estimates = tuple(estimate for _, estimate in trial.estimates_of(metric.name))
     else:
         estimates = metric.estimates(trial, metric, conditions)
-    whole, *_ = estimates = estimates or (MISSING,)
-    if trial.is_published and conditions.statistic != metric.statistics[0] and not whole.is_missing:
+    combined, *_ = estimates = estimates or (MISSING,)
+    if trial.is_published and conditions.statistic != metric.statistics[0] and not combined.is_missing:
         other = f"published is the {metric.statistics[0]} of {metric.name}, and not its"
-        estimates = (Estimate(reason="; ".join((f"{other} {conditions.statistic}", *whole.notes))),)
-    if metric.part and whole.is_missing:
+        estimates = (Estimate(reason="; ".join((f"{other} {conditions.statistic}", *combined.notes))),)
+    if metric.part and combined.is_missing:
         part = METRICS[metric.part]
         for lower in part.estimates(trial, part, conditions):
             least = lower.value if trial.is_published and lower.value is not None else lower.low
             if least is not None:
                 note = f"{part.name}, a part of {metric.name}, is at least {least:.4g} {part.unit}"
                 bound = Estimate(low=least, n=lower.n, basis=lower.basis)
-                estimates = *estimates, bound.with_notes(note, *lower.notes, whole.reason)
+                estimates = *estimates, bound.with_notes(note, *lower.notes, combined.reason)
     if (doubt := trial.doubts.get("stamps", "")) and metric.follows_stamps:
         return tuple(_objected(estimate, doubt) for estimate in estimates)
     return estimates

@@ -114,10 +114,10 @@ def _drop(recorded: Recorded) -> Estimate:
     target, references = recorded.trial.target, _fp32_siblings(recorded)
     if not references:
         return Estimate(reason=f"the fp32 variant of this model was not measured on {target}")
-    known = [other for other in references if other.confusion("images")]
-    reference = next(iter([*known, *references]))
+    compared = [other for other in references if other.confusion("images")]
+    reference = next(iter([*compared, *references]))
     mine, theirs = recorded.predictions("images"), reference.predictions("images")
-    if not known or mine is None or theirs is None:
+    if not compared or mine is None or theirs is None:
         no_accuracy = f"the fp32 variant of this model has no accuracy on {target}"
         return Estimate(reason=f"{no_accuracy}: {accuracy_reason(reference)}")
     other_images = reference.experiment.images_of(reference.trial)
@@ -147,8 +147,8 @@ def _auc(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 def _agreement_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
     """Share of equal predictions, or p of McNemar's exact test."""
-    asked = metric.key()._replace(statistic=conditions.statistic)
-    return (trial.estimates.get(asked, trial.estimate(metric.name)),)
+    key = metric.key()._replace(statistic=conditions.statistic)
+    return (trial.estimates.get(key, trial.estimate(metric.name)),)
 
 
 METRICS = (

@@ -48,11 +48,11 @@ def _share_failed(failed: int, sessions: int, confidence: float) -> Estimate:
 
 
 def _failed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    kept = trial.estimate(metric.name)
+    stored = trial.estimate(metric.name)
     confidence = conditions.certainty.interval
-    if kept.value is None or confidence <= STATED.interval:
-        return (kept,)
-    return (_share_failed(round(kept.value * kept.n), kept.n, confidence),)
+    if stored.value is None or confidence <= STATED.interval:
+        return (stored,)
+    return (_share_failed(round(stored.value * stored.n), stored.n, confidence),)
 
 
 def _memory(recorded: Recorded, worker: int | None) -> Values:
@@ -106,11 +106,11 @@ def share_missed(late_s: Values, confidence: float) -> Estimate:
 
 
 def _missed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    kept, late_s = trial.estimate(metric.name), trial.values_of(metric.name)
-    if kept.value is None or not late_s:
-        return (kept,)
+    stored, late_s = trial.estimate(metric.name), trial.values_of(metric.name)
+    if stored.value is None or not late_s:
+        return (stored,)
     estimate = share_missed(late_s, conditions.certainty.at_least(trial.confidence).interval)
-    return (replace(estimate, notes=kept.notes),)
+    return (replace(estimate, notes=stored.notes),)
 
 
 def _lateness(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
@@ -118,8 +118,8 @@ def _lateness(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     if recorded.experiment.period_s is None or not late_s:
         yield metric.missing(NOT_PACED if recorded.ok else "")
     else:
-        most = max(max(session) for session in late_s)
-        yield Reading(metric.key(), Estimate(most, most, n=sum(map(len, late_s))), late_s)
+        latest_s = max(max(session) for session in late_s)
+        yield Reading(metric.key(), Estimate(latest_s, latest_s, n=sum(map(len, late_s))), late_s)
 
 
 def _mass(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
