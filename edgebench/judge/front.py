@@ -30,7 +30,7 @@ _LOOSEST = 1e18
 class Axis:
     """One metric of a front; `averaging_s` is of power alone."""
 
-    quantity: str
+    metric: str
     """Metric, such as image_s. Source: profile or command line."""
     statistic: str
     """Statistic of it. Source: profile."""
@@ -67,7 +67,7 @@ class LacksEstimate:
 
     trial: str
     """Key of the trial. Source: experiment.json."""
-    quantity: str
+    metric: str
     """Missing metric. Source: profile or command line."""
     reason: str
     """Cause. Source: trial."""

@@ -35,6 +35,13 @@ class Reading(NamedTuple):
     values: Values = ()
 
 
+class Option(NamedTuple):
+    """Arguments of a command that measure or declare a metric, with a condition in words."""
+
+    arguments: tuple[str, ...] = ()
+    reason: str = ""
+
+
 Table = Literal["matrix", "trials", "latency", "start", "accuracy", "power", "sharing"]
 """Tables of the report: `matrix` begins every report, `trials` is the terminal's."""
 
@@ -61,8 +68,8 @@ class Metric:
         label: name that people see.
         required: whether a requirement may ask for it.
         better: which values are better.
-        option: options of `option_of` that measure or declare it, such as ("--images DIR|CSV",).
-        option_of: command or file that takes them.
+        options: actions that measure or declare it, as alternatives.
+        option_of: command or file that takes the options.
         tables: tables of the report that have a column of it.
         heading: heading of that column, with the unit that it is shown in; empty for label and base unit.
         where_present: whether the column is left out where no trial has a value.
@@ -89,7 +96,7 @@ class Metric:
     label: str = ""
     required: bool = True
     better: Literal["lower", "higher"] = "lower"
-    option: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
     option_of: Literal["run", "fit", "profile"] = "run"
     tables: tuple[Table, ...] = ()
     heading: str = ""

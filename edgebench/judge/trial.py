@@ -134,6 +134,14 @@ class Estimate:
         low, high = tick_bounds(self.value, self.low, self.high, tick)
         return replace(self, low=low, high=high)
 
+    def in_unit(self, scale: float) -> Estimate:
+        """Same estimate in a unit of `scale` base units."""
+        value, low, high = (
+            None if number is None else number / scale for number in (self.value, self.low, self.high)
+        )
+        sessions = tuple(number / scale for number in self.sessions)
+        return replace(self, value=value, low=low, high=high, sessions=sessions)
+
     def with_notes(self, *notes: str) -> Estimate:
         """Same estimate with further notes; empty ones are left out."""
         more = tuple(note for note in notes if note)

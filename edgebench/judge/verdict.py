@@ -39,10 +39,18 @@ class NextStep:
     arguments: tuple[str, ...] = ()
     """Arguments of a command, such as ("--sessions", "9"); empty for a step without one. Source: fit."""
     limit: Limit | None = None
-    """Nearest limit that the trial passes, for relax: in the unit of its verdict's entry, in decisions in
-    base units. Null for other kinds. Source: fit."""
+    """Nearest limit that the trial passes, for relax, in the requirement's unit. Null for other kinds.
+    Source: fit."""
     reason: str = ""
     """Amount or condition in words, such as "some 9 sessions". Source: fit."""
+
+    def in_unit(self, scale: float) -> NextStep:
+        """Same step with its limit in a unit of `scale` base units."""
+        if self.limit is None:
+            return self
+        if isinstance(self.limit, tuple):
+            return replace(self, limit=tuple(side / scale for side in self.limit))
+        return replace(self, limit=self.limit / scale)
 
 
 @dataclass(frozen=True)

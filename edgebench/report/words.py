@@ -340,17 +340,8 @@ def judged_quantity(name: str, statistic: str = "", averaging_s: float | None = 
     return text if averaging_s is None else f"{text} over {averaging_s:g} s"
 
 
-def next_step(step: NextStep, metric: str = "") -> str:
-    """Action as text: `--meter KIND that sees all of the board`, `some 9 sessions (--sessions 9)`.
-
-    A looser limit is in the base unit of `metric`: `a limit of 5.13 s`.
-    """
-    if step.limit is not None:
-        known = METRICS.get(metric)
-        sides = step.limit if isinstance(step.limit, tuple) else (step.limit,)
-        is_up = known is None or not known.at_least
-        numbers = " x ".join(outward(side, decimals(side), up=is_up) for side in sides)
-        return f"a limit of {numbers}{spaced(known.unit) if known else ''}"
+def next_step(step: NextStep) -> str:
+    """Action as text: `--meter KIND that sees all of the board`, `some 9 sessions (--sessions 9)`."""
     options = " ".join(step.arguments)
     if step.reason and step.kind in ("more sessions", "more images"):
         return plain(f"{step.reason} ({options})" if options else step.reason)

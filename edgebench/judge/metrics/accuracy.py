@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Reading
+from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Option, Reading
 from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ METRICS = (
         read=_accuracy,
         label="Accuracy",
         better="higher",
-        option=("--images DIR|CSV",),
+        options=(Option(("--images", "DIR|CSV")),),
         tables=("matrix", "accuracy"),
         heading="Accuracy, %",
         where_present=True,
@@ -180,7 +180,7 @@ METRICS = (
         statistics=("difference",),
         read=_accuracy_drop,
         label="Accuracy below fp32",
-        option=("--images DIR|CSV and --precision fp32 with the others",),
+        options=(Option(("--images", "DIR|CSV"), "and --precision fp32 with the others"),),
         tables=("accuracy",),
         heading="Points below fp32",
         compared="",
@@ -230,7 +230,7 @@ METRICS = (
         read=_auc,
         label="Area under the ROC curve",
         better="higher",
-        option=("--inputs with labels, of an anomaly detector",),
+        options=(Option(("--inputs",), "with labels, of an anomaly detector"),),
         tables=("matrix", "accuracy"),
         heading="ROC AUC",
         where_present=True,
