@@ -330,9 +330,9 @@ class Recorded:
         steady = self.steady()
         if steady.image_s or not steady.infer_s:
             return ""
-        untimed = self.untimed_stages
-        inference = f"the device times inference alone, without {omission_sentence(untimed)}"
-        return inference if untimed else IN_WINDOWS
+        if not self.untimed_stages:
+            return IN_WINDOWS
+        return f"the device times inference alone, without {omission_sentence(self.untimed_stages)}"
 
     @property
     def was_measured(self) -> bool:

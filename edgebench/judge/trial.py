@@ -29,6 +29,8 @@ PUBLISHED = "published"
 """Mark of a trial that others published and nobody measured here."""
 EMULATED = "emulated: times, power and verdicts do not apply"
 """Reason for missing seconds, watts and verdicts of an emulated trial."""
+FULLY_COVERED = 0.9995
+"""Share of a scene from which on the rest, which a tenth of a percent does not show, is not mentioned."""
 UNKNOWN_SCOPE: Scope = "scope unknown"
 
 

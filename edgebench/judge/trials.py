@@ -12,16 +12,13 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.power import idle_drifts_of, power_doubts, rails_of
 from edgebench.judge.recorded import Recorded, recorded_trials, undisturbed_trials
 from edgebench.judge.stopping import rule_of, with_end
-from edgebench.judge.trial import Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values
+from edgebench.judge.trial import FULLY_COVERED, Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values
 from edgebench.judge.workers import workers_of
 from edgebench.records.stored import SceneRecord, SessionRecord
 from edgebench.results.listing import failure_text, status_of
 from edgebench.results.load import StoredResults
 from edgebench.results.revisions import continuation
 from edgebench.stats.warnings import Caution, Flag
-
-WHOLE = 0.9995
-"""Share of a scene from which on the rest is not mentioned."""
 
 
 def trials_of(results: StoredResults) -> list[Trial]:
@@ -35,7 +32,7 @@ def trials_of(results: StoredResults) -> list[Trial]:
     """
     rule = rule_of(results.experiment)
     stored = recorded_trials(results, rule.confidence)
-    is_metered = any(record.probes for each in stored.values() for record in each.sessions)
+    is_metered = any(record.probes for recorded in stored.values() for record in recorded.sessions)
     # Samples of meters are numpy's work, outside the interpreter's lock.
     with ThreadPoolExecutor(2 if is_metered else 1) as pool:
         # Declared power is compared with the meters of every trial of its target.
@@ -139,7 +136,7 @@ def scene_text(scene: SceneRecord) -> str:
     stride = "" if scene.stride is None else f", {scene.stride} apart"
     patches = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
     covered = scene.covered
-    share = "" if covered is None or covered >= WHOLE else f", {100 * covered:.1f} % of the scene"
+    share = "" if covered is None or covered >= FULLY_COVERED else f", {100 * covered:.1f} % of the scene"
     size = f"{scene.width} x {scene.height} pixels"
     return f"{scene.name}, {size}, {patches} of {across} x {scene.patch}{stride}{share}"
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial import UNKNOWN_SCOPE
+from edgebench.judge.trial import FULLY_COVERED, UNKNOWN_SCOPE
 from edgebench.suggest import printable
 
 if TYPE_CHECKING:
@@ -175,14 +175,10 @@ def percent(part: float, digits: int = 1) -> str:
     return f"{100 * part:.{digits}f} %"
 
 
-WHOLE = 0.9995
-"""Share of a scene from which on the rest, which a tenth of a percent does not show, is not mentioned."""
-
-
 def timed(trials: Sequence[Trial]) -> list[Trial]:
     """Trials whose pass needs an explanation: it differs between them, or is not the whole scene."""
     distinct = [trial for trial in trials if trial.scene.text]
-    is_whole = all((trial.scene.covered or 0.0) >= WHOLE for trial in distinct)
+    is_whole = all((trial.scene.covered or 0.0) >= FULLY_COVERED for trial in distinct)
     return [] if is_whole and len({trial.scene.text for trial in distinct}) < 2 else distinct
 
 
