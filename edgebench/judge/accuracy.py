@@ -155,12 +155,12 @@ def scored_images(
     label, predicted = last.whole("label"), last.whole("predicted")
     if _labels_reason(label, predicted, labelled_as, classes):
         return None
-    known = np.flatnonzero(label >= 0)
-    lists = np.asarray(last["scores"])[known]
-    if not len(known) or any(len(scores) != len(classes) for scores in lists):
+    labelled = np.flatnonzero(label >= 0)
+    lists = np.asarray(last["scores"])[labelled]
+    if not len(labelled) or any(len(scores) != len(classes) for scores in lists):
         return None
     return ScoredImages(
-        _translated(label[known], labelled_as, classes),
+        _translated(label[labelled], labelled_as, classes),
         np.stack([np.asarray(each, np.float64) for each in lists]),
     )
 
@@ -174,8 +174,8 @@ def confusion_of(
     """Counts of labelled images by class; None where the labels are of no use."""
     if predictions.reason:
         return None
-    known = predictions.label >= 0
-    label, predicted = predictions.label[known], predictions.predicted[known]
+    labelled = predictions.label >= 0
+    label, predicted = predictions.label[labelled], predictions.predicted[labelled]
     n = np.bincount(label, minlength=len(classes))
     right = np.bincount(label[label == predicted], minlength=len(classes))
     counts: tuple[tuple[int, ...], ...] = ()
@@ -201,7 +201,7 @@ def _commonest_confusions(
     wrong = (label != predicted) & (predicted >= 0)
     pairs, images = np.unique(np.stack([label[wrong], predicted[wrong]]), axis=1, return_counts=True)
     commonest = np.argsort(-images, kind="stable")[:COMMONEST]
-    return tuple((int(pairs[0, at]), int(pairs[1, at]), int(images[at])) for at in commonest)
+    return tuple((int(pairs[0, pair]), int(pairs[1, pair]), int(images[pair])) for pair in commonest)
 
 
 def share_right(k: int, n: int, *notes: str) -> Estimate:
@@ -227,13 +227,13 @@ def agreement_of(this: Predictions, fp32: Predictions) -> Agreement | None:
         return None
     mine, theirs = this.predicted[at_this], fp32.predicted[at_fp32]
     label = this.label[at_this]
-    known = (label >= 0) & (label == fp32.label[at_fp32])
+    labelled = (label >= 0) & (label == fp32.label[at_fp32])
     return Agreement(
         int(((mine == theirs) & (mine >= 0)).sum()),
         len(at_this),
-        int((known & (mine == label) & (theirs != label)).sum()),
-        int((known & (mine != label) & (theirs == label)).sum()),
-        bool(known.any()),
+        int((labelled & (mine == label) & (theirs != label)).sum()),
+        int((labelled & (mine != label) & (theirs == label)).sum()),
+        bool(labelled.any()),
     )
 
 
@@ -244,9 +244,9 @@ def matched_counts(this: Predictions, other: Predictions) -> tuple[int, int, int
     """
     if not np.array_equal(this.index, other.index) or not np.array_equal(this.label >= 0, other.label >= 0):
         return None
-    known = this.label >= 0
-    mine, theirs = (side.predicted[known] == side.label[known] for side in (this, other))
-    n = int(known.sum())
+    labelled = this.label >= 0
+    mine, theirs = (side.predicted[labelled] == side.label[labelled] for side in (this, other))
+    n = int(labelled.sum())
     return (int((mine & ~theirs).sum()), int((theirs & ~mine).sum()), n) if n else None
 
 

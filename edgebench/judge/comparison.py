@@ -219,13 +219,13 @@ def metrics_of(texts: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UsageError: a name is unknown, or results are not compared by it.
     """
-    known = compared_metrics()
+    choices = compared_metrics()
     names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in known:
+        if name not in choices:
             problem = f"results are not compared by {name}" if name in METRICS else ""
             problem = problem or f"unknown metric {short(name)}"
-            raise UsageError(f"--metric: {problem}", fix=choose_metric(name, known))
+            raise UsageError(f"--metric: {problem}", fix=choose_metric(name, choices))
     return tuple(dict.fromkeys(names))
 
 

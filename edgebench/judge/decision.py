@@ -21,7 +21,7 @@ class Open:
 
     requirement: str
     """Name of the requirement. Source: profile."""
-    quantity: str
+    metric: str
     """Metric that is limited, such as image_s. Source: profile."""
     statistic: str
     """Statistic that is limited. Source: profile."""
@@ -168,7 +168,8 @@ def _open(missed: Mapping[str, Sequence[Verdict]], trials: Mapping[str, Trial]) 
     for key, verdicts in missed.items():
         for verdict in verdicts:
             # Of several trials their own looser limits differ: the steps of a lone one have them.
-            steps = (next_steps if len(missed) == 1 else settling_steps)(trials[key], verdict)
+            own_steps = (next_steps if len(missed) == 1 else settling_steps)(trials[key], verdict)
+            steps = tuple(step.in_unit(verdict.requirement.scale) for step in own_steps)
             groups.setdefault((verdict.requirement.name, verdict.word, steps), []).append(verdict)
     return tuple(
         Open(

@@ -198,16 +198,11 @@ class VerdictEntry:
 
 
 def verdict_entry(verdict: Verdict, next_steps: Iterable[NextStep] = ()) -> VerdictEntry:
-    """Entry of a verdict in documents and frames; a step's limit is in the requirement's unit, too."""
+    """Entry of a verdict in documents and frames, with its numbers in the requirement's unit."""
     requirement, estimate, scale = verdict.requirement, verdict.estimate, verdict.requirement.scale
 
     def scaled(number: float | None) -> float | None:
         return None if number is None or not math.isfinite(number) else number / scale
-
-    def with_unit(step: NextStep) -> NextStep:
-        if isinstance(step.limit, tuple):
-            return dataclasses.replace(step, limit=tuple(side / scale for side in step.limit))
-        return dataclasses.replace(step, limit=scaled(step.limit))
 
     return VerdictEntry(
         trial=verdict.trial,
@@ -227,5 +222,5 @@ def verdict_entry(verdict: Verdict, next_steps: Iterable[NextStep] = ()) -> Verd
         verdict=verdict.word,
         margin=scaled(verdict.margin),
         reason=verdict.reason,
-        next_steps=tuple(map(with_unit, next_steps)),
+        next_steps=tuple(step.in_unit(scale) for step in next_steps),
     )

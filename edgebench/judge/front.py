@@ -30,7 +30,7 @@ _LOOSEST = 1e18
 class Axis:
     """One metric of a front; `averaging_s` is of power alone."""
 
-    quantity: str
+    metric: str
     """Metric, such as image_s. Source: profile or command line."""
     statistic: str
     """Statistic of it. Source: profile."""
@@ -67,7 +67,7 @@ class LacksEstimate:
 
     trial: str
     """Key of the trial. Source: experiment.json."""
-    quantity: str
+    metric: str
     """Missing metric. Source: profile or command line."""
     reason: str
     """Cause. Source: trial."""
@@ -177,10 +177,12 @@ def _stand(rows: Mapping[str, tuple[Estimate, ...]], axes: Sequence[Requirement]
     # The one with the fewest overlaps; with none, where some trial surely dominates.
     nearest_ahead = np.where(ahead, overlaps.sum(0, dtype=np.int16), len(axes) + 1).argmin(axis=0)
     unsure = overlaps[:, nearest_ahead, np.arange(len(keys))]
-    for at, by in enumerate(nearest_ahead.tolist()):
-        if not ahead[by, at]:
-            yield FrontTrial(keys[at], "front", every[at])
+    for place, rival in enumerate(nearest_ahead.tolist()):
+        if not ahead[rival, place]:
+            yield FrontTrial(keys[place], "front", every[place])
             continue
-        pairs = zip(axes, unsure[:, at], strict=True)
+        pairs = zip(axes, unsure[:, place], strict=True)
         names = tuple(axis.quantity for axis, is_unsure in pairs if is_unsure)
-        yield FrontTrial(keys[at], "overlapping" if names else "dominated", every[at], keys[by], names)
+        yield FrontTrial(
+            keys[place], "overlapping" if names else "dominated", every[place], keys[rival], names
+        )

@@ -166,8 +166,8 @@ def history(
     Raises:
         UsageError: the metric is not followed.
     """
-    if metric is not None and metric not in (known := followed_metrics()):
-        raise UsageError(f"there is no metric {short(metric)}", fix=choose(metric, known))
+    if metric is not None and metric not in (names := followed_metrics()):
+        raise UsageError(f"there is no metric {short(metric)}", fix=choose(metric, names))
     series: dict[Hashable, list[TrialSeries]] = {}
     taken = 0
     for result in results:

@@ -61,8 +61,8 @@ class SteadyPasses:
     @property
     def quantity(self) -> Literal["image_s", "infer_s"]:
         """Metric that represents the latency: windows, and some passes, time the runtime alone."""
-        alone = self.unit == "windows" or (not self.image_s and bool(self.infer_s))
-        return "infer_s" if alone else "image_s"
+        is_untimed_image = self.unit == "windows" or (not self.image_s and bool(self.infer_s))
+        return "infer_s" if is_untimed_image else "image_s"
 
     @property
     def latency_s(self) -> Values:
@@ -78,30 +78,33 @@ class SteadyPasses:
 def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
     """The steady passes of `sessions` among a trial's rows of `passes` (see store.records.PASS_COLUMNS)."""
     table, at_s, rows = _steady(passes.take(passes.whole("patches") > 0), sessions)
-    whole = scene_patches / table.floats("patches")
-    image_s, infer_s = (table.floats(name) / 1e9 * whole for name in ("image_ns", "infer_ns"))
+    share = scene_patches / table.floats("patches")
+    image_s, infer_s = (table.floats(name) / 1e9 * share for name in ("image_ns", "infer_ns"))
     is_paced = set(PACED_COLUMNS) <= set(table)
     late_s = table.floats("lateness_ns") / 1e9 if is_paced else np.empty(0)
     stages = [name for name in table if name.endswith("_ns") and name not in _NO_STAGES]
     stages_ms = {}
     # Their order in time is that of the columns; infer comes last, wherever its column stands.
     for stage in sorted(stages, key=lambda column: column == "infer_ns"):
-        values = table.floats(stage) / 1e6 * whole / scene_patches
+        values = table.floats(stage) / 1e6 * share / scene_patches
         taken = np.isfinite(values)
         if taken.any():
-            stages_ms[stage.removesuffix("_ns")] = trial_median([values[of & taken] for _, of in rows])
+            stages_ms[stage.removesuffix("_ns")] = trial_median([values[own & taken] for _, own in rows])
     return SteadyPasses(
         image_s=_split(image_s, rows),
-        infer_s=_split(infer_s, [(number, of) for number, of in rows if np.isfinite(infer_s[of]).all()]),
+        infer_s=_split(
+            infer_s,
+            [(number, own) for number, own in rows if np.isfinite(infer_s[own]).all()],
+        ),
         at_s=_split(at_s, rows),
-        images={number: float((1 / whole[of]).sum()) for number, of in rows},
+        images={number: float((1 / share[own]).sum()) for number, own in rows},
         stages_ms=stages_ms,
-        extrapolated=int((whole > 1).sum()),
+        extrapolated=int((share > 1).sum()),
         numbers=tuple(number for number, _ in rows),
         lateness_s=_split(late_s, rows) if is_paced else (),
         measured_patches=int(table.whole("patches").min()) if table.count else None,
         scene_patches=scene_patches,
-        clock_share=float(whole.max(initial=1.0)),
+        clock_share=float(share.max(initial=1.0)),
     )
 
 
@@ -116,11 +119,11 @@ def steady_windows(windows: Rows, sessions: Sequence[int], scene_patches: int) -
     return SteadyPasses(
         infer_s=_split(patch_s * scene_patches, rows),
         at_s=_split(at_s, rows),
-        images={number: float(inferences[of].sum()) / scene_patches for number, of in rows},
-        stages_ms={"infer": trial_median([1e3 * patch_s[of] for _, of in rows])} if rows else {},
+        images={number: float(inferences[own].sum()) / scene_patches for number, own in rows},
+        stages_ms={"infer": trial_median([1e3 * patch_s[own] for _, own in rows])} if rows else {},
         extrapolated=table.count if scene_patches > 1 else 0,
         numbers=tuple(number for number, _ in rows),
-        measured_patches=min((len(set(patches[of])) for _, of in rows), default=None),
+        measured_patches=min((len(set(patches[own])) for _, own in rows), default=None),
         unit="windows",
         scene_patches=scene_patches,
         clock_share=float((scene_patches / inferences).max(initial=0.0)),
@@ -137,12 +140,12 @@ def _steady(rows: Rows, sessions: Sequence[int]) -> tuple[Rows, Any, list[tuple[
     numbers, first, place = np.unique(table.whole("session"), return_index=True, return_inverse=True)
     start_ns = table.whole("start_ns")
     at_s = (start_ns - start_ns[first[place]]) / 1e9
-    return table, at_s, [(int(number), place == at) for at, number in enumerate(numbers)]
+    return table, at_s, [(int(number), place == index) for index, number in enumerate(numbers)]
 
 
 def _split(values: Any, rows: Sequence[tuple[int, Any]]) -> Values:
     """Finite numbers by session."""
-    return tuple(tuple(values[of & np.isfinite(values)].tolist()) for _, of in rows)
+    return tuple(tuple(values[own & np.isfinite(values)].tolist()) for _, own in rows)
 
 
 def without_images(steady: SteadyPasses) -> SteadyPasses:
@@ -178,8 +181,8 @@ def omission_sentence(untimed: Sequence[str]) -> str:
     return f"{_listed(untimed)}: the device is sent {sent} that were {_listed(done)} on the host"
 
 
-def _listed(words: Sequence[str]) -> str:
-    *others, last = words
+def _listed(nouns: Sequence[str]) -> str:
+    *others, last = nouns
     return f"{', '.join(others)} and {last}" if others else last
 
 
@@ -259,13 +262,13 @@ def steady_requests(
     stamps = ("infer_start_ns", "infer_end_ns")
     if not set(stamps) <= set(batches):
         return SteadyRequests()
-    timed, busy = passes.equal("phase", "steady"), passes.whole("infer_ns")
+    is_steady, busy = passes.equal("phase", "steady"), passes.whole("infer_ns")
     counts = batches.equal("phase", "steady") & ~np.logical_or(*map(batches.missing, stamps))
     stamps_ns = np.stack([batches.whole(stamp) for stamp in stamps], axis=1)
     latency_ms, in_flight = [], []
     for number in sessions:
         intervals_ns = stamps_ns[counts & (batches.whole("session") == number)]
-        busy_ns = int(busy[timed & (passes.whole("session") == number)].sum())
+        busy_ns = int(busy[is_steady & (passes.whole("session") == number)].sum())
         if not len(intervals_ns):
             continue
         requests_ns = (intervals_ns[:, 1] - intervals_ns[:, 0]).astype(np.float64)

@@ -35,6 +35,13 @@ class Reading(NamedTuple):
     values: Values = ()
 
 
+class Option(NamedTuple):
+    """Arguments of a command that measure or declare a metric, with a condition in words."""
+
+    arguments: tuple[str, ...] = ()
+    reason: str = ""
+
+
 Table = Literal["matrix", "trials", "latency", "start", "accuracy", "power", "sharing"]
 """Tables of the report: `matrix` begins every report, `trials` is the terminal's."""
 
@@ -61,8 +68,8 @@ class Metric:
         label: name that people see.
         required: whether a requirement may ask for it.
         better: which values are better.
-        option: options of `option_of` that measure or declare it, such as ("--images DIR|CSV",).
-        option_of: command or file that takes them.
+        options: actions that measure or declare it, as alternatives.
+        option_of: command or file that takes the options.
         tables: tables of the report that have a column of it.
         heading: heading of that column, with the unit that it is shown in; empty for label and base unit.
         where_present: whether the column is left out where no trial has a value.
@@ -89,7 +96,7 @@ class Metric:
     label: str = ""
     required: bool = True
     better: Literal["lower", "higher"] = "lower"
-    option: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
     option_of: Literal["run", "fit", "profile"] = "run"
     tables: tuple[Table, ...] = ()
     heading: str = ""
@@ -235,18 +242,18 @@ class Sampled:
         if trial.is_shared and conditions.statistic == "median" and metric.name in ("image_s", "infer_s"):
             slowest = slowest_worker(trial, metric.name, conditions.certainty)
             return (slowest or trial.estimate(metric.name),)
-        kept, values = trial.estimate(metric.name), trial.values_of(metric.name)
+        previous, values = trial.estimate(metric.name), trial.values_of(metric.name)
         is_kept = conditions.statistic == metric.statistics[0] and conditions.certainty == STATED
         if is_kept or not values or impossible_reason(values, metric.name):
-            return (kept,)
+            return (previous,)
         certainty = conditions.certainty
         if self.noun != "sessions":
             certainty = certainty.at_least(trial.confidence)
         noun = "windows" if self.noun == "passes" and trial.in_windows else self.noun
         estimate = over_values(values, noun, conditions.statistic, certainty)
-        return (replace_notes(estimate.widened(trial.ticks.get(metric.name, 0.0)), kept),)
+        return (replace_notes(estimate.widened(trial.ticks.get(metric.name, 0.0)), previous),)
 
 
-def replace_notes(estimate: Estimate, kept: Estimate) -> Estimate:
+def replace_notes(estimate: Estimate, previous: Estimate) -> Estimate:
     """The estimate with those notes of the kept one that it lacks."""
-    return estimate.with_notes(*(note for note in kept.notes if note not in estimate.notes))
+    return estimate.with_notes(*(note for note in previous.notes if note not in estimate.notes))

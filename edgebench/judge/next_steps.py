@@ -9,7 +9,6 @@ the spread stays.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -47,8 +46,6 @@ _GROWTH = 1.1
 
 _ROUNDING = 1e-15
 """Share of a limit that a change of units may round away."""
-
-_OPTION = re.compile(r"(?P<option>--[a-z-]+)(?: (?P<value>\S*[A-Z=][^\s:,]*(?::\S+)*))?[:,]? ?(?P<reason>.*)")
 
 
 # The nearest limit that a trial passes.
@@ -146,15 +143,15 @@ def settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
 
 def option_steps(metric: Metric) -> tuple[NextStep, ...]:
     """Options that measure or declare a metric, as alternatives."""
-    steps = []
-    for text in metric.option:
-        match = _OPTION.fullmatch(text)
-        arguments = tuple(filter(None, match.group("option", "value"))) if match else ()
-        reason = match["reason"] if match else text
-        is_declared = metric.option_of != "run" or text.startswith("--declared")
-        kind: StepKind = "declare" if is_declared else "measure"
-        steps.append(NextStep(kind, arguments, reason=reason))
-    return tuple(steps)
+    is_declared = metric.option_of != "run"
+    return tuple(
+        NextStep(
+            "declare" if is_declared or option.arguments[:1] == ("--declared-power",) else "measure",
+            option.arguments,
+            reason=option.reason,
+        )
+        for option in metric.options
+    )
 
 
 def _of_published(metric: Metric) -> tuple[NextStep, ...]:

@@ -156,10 +156,10 @@ def require_targets(
         ("the baseline has", against.keys(), baseline),
         ("what is compared with it has", against.values(), others),
     ):
-        known = dict.fromkeys(name for trial in trials for name in (trial.trial.swept_target, trial.target))
+        targets = dict.fromkeys(name for trial in trials for name in (trial.trial.swept_target, trial.target))
         for name in names:
-            if name not in known:
-                raise UsageError(f"--pair: {side} no target {short(name)}", fix=choose(name, known))
+            if name not in targets:
+                raise UsageError(f"--pair: {side} no target {short(name)}", fix=choose(name, targets))
 
 
 def paired(a: Sequence[ComparedTrial], b: Sequence[ComparedTrial], against: Mapping[str, str]) -> Pairing:

@@ -173,8 +173,8 @@ def power_doubts(recorded: Recorded) -> Mapping[str, str]:
         if power.kind == "maximum":
             siblings = recorded.siblings.values()
             trials = [trial for trial in siblings if trial.trial.target == recorded.trial.target]
-        found = (contradiction(power, rail) for trial in trials for rail in power_of(trial))
-        if doubt := next(filter(None, found), ""):
+        contradictions = (contradiction(power, rail) for trial in trials for rail in power_of(trial))
+        if doubt := next(filter(None, contradictions), ""):
             doubts[f"power.{power.kind}"] = doubt
     return doubts
 

@@ -112,22 +112,22 @@ def _of_rails(trial: Trial, metric: Metric, conditions: Conditions) -> list[Esti
 
 
 def _of_rail(trial: Trial, rail: Rail, metric: Metric, conditions: Conditions) -> Estimate:
-    kept = trial.estimates[metric.key(rail=rail.name)]
+    mean = trial.estimates[metric.key(rail=rail.name)]
     averaging_s, certainty = conditions.averaging_s, conditions.certainty
-    if kept.value is None:
-        return replace(kept, reason=f"{name_of(rail)}: {kept.reason}")
+    if mean.value is None:
+        return replace(mean, reason=f"{name_of(rail)}: {mean.reason}")
     objection = objection_to(rail, metric.name, averaging_s)
     if metric.name == "power_peak_w":
         if averaging_s is None:
-            return _peak(rail, kept, objection, certainty)
+            return _peak(rail, mean, objection, certainty)
         if not trial.estimates[EstimateKey("power_mean_w", "median", rail=rail.name)].sessions:
             return Estimate(reason=f"{name_of(rail)}: {rail.reason or 'it gave nothing'}", basis=rail.scope)
         return _averaged(rail, averaging_s, objection, certainty)
-    estimate = over_medians(kept.sessions, certainty, n=kept.n)
+    estimate = over_medians(mean.sessions, certainty, n=mean.n)
     if estimate.low is not None and estimate.high is not None:
         # No closer than the ends that count the samples' own spread as well.
-        low = estimate.low if kept.low is None else min(estimate.low, kept.low)
-        high = estimate.high if kept.high is None else max(estimate.high, kept.high)
+        low = estimate.low if mean.low is None else min(estimate.low, mean.low)
+        high = estimate.high if mean.high is None else max(estimate.high, mean.high)
         estimate = replace(estimate, low=low, high=high)
     hidden = (
         f"the mean holds the pauses between the passes, up to {rail.pauses:.1%} of the time: its upper "
@@ -147,13 +147,13 @@ def bounded(rail: Rail, estimate: Estimate, objection: str, source: str = "") ->
     return replace(estimate, basis=rail.scope, objection=objection, notes=notes)
 
 
-def _peak(rail: Rail, kept: Estimate, objection: str, certainty: Certainty) -> Estimate:
+def _peak(rail: Rail, mean: Estimate, objection: str, certainty: Certainty) -> Estimate:
     source = f"the largest of {rail.samples} readings of {name_of(rail)}, whose averaging time is not known"
     if rail.averaging_ms:
         source = f"the largest of {rail.averaging_ms:.3g} ms means of {name_of(rail)}"
     if rail.samples < least_n(NEARLY_ALL, certainty.bound):
-        kept = replace(kept, high=None, reason=too_few(rail.samples, "samples"))
-    return bounded(rail, kept, objection, source)
+        mean = replace(mean, high=None, reason=too_few(rail.samples, "samples"))
+    return bounded(rail, mean, objection, source)
 
 
 def _averaged(rail: Rail, averaging_s: float, objection: str, certainty: Certainty) -> Estimate:

@@ -79,21 +79,25 @@ def _shipped_files() -> Mapping[str, bytes]:
     return {name.removesuffix(".toml"): files[name].read_bytes() for name in sorted(files)}
 
 
-def _written(reference: str, by: Document | None) -> Document:
-    """A profile by name or file as it is written; `by` is the profile that extends it."""
+def _written(reference: str, extended_by: Document | None) -> Document:
+    """A profile by name or file as it is written; `extended_by` is the profile that extends it."""
     if data := _shipped_files().get(reference):
         return _with_times(parse_toml(data, f"profile {reference}"), reference, Path())
-    path = (by.folder if by else Path()) / expand_home(reference)
+    path = (extended_by.folder if extended_by else Path()) / expand_home(reference)
     is_name = path.suffix != ".toml" and len(Path(reference).parts) < 2
     # os.path takes a name that is too long for the file system.
     if is_name and not os.path.exists(path) and os.path.isfile(f"{path}.toml"):  # noqa: PTH110, PTH113
         path = path.with_name(f"{path.name}.toml")
     elif is_name and not os.path.exists(path):  # noqa: PTH110
-        what = f"profile {by.where} extends {short(reference)}, which is none" if by else ""
+        fault = (
+            f"profile {extended_by.where} extends {short(reference)}, which is none" if extended_by else ""
+        )
         own = [file.stem for file in sorted(path.parent.glob("*.toml"))]
-        known = f"{choose(reference, [*_shipped_files(), *own])}, or a TOML file of your own"
-        raise UsageError(what or f"there is no profile {short(reference)}", fix=known)
-    fix = f"correct `extends` in {by.where}" if by else "name a profile, or another TOML file"
+        choices = f"{choose(reference, [*_shipped_files(), *own])}, or a TOML file of your own"
+        raise UsageError(fault or f"there is no profile {short(reference)}", fix=choices)
+    fix = (
+        f"correct `extends` in {extended_by.where}" if extended_by else "name a profile, or another TOML file"
+    )
     return _with_times(read_toml(path, "profile", fix=fix), os.path.normpath(path), path.parent)
 
 
@@ -133,10 +137,10 @@ def _extended(own: Document) -> Document:
                 tables["without"] = problem(what, choose(name, names))
     origins: dict[str | int, Origin] = dict.fromkeys(inherited, (base, 0))
     if isinstance(tables.get("requirements", []), list):
-        kept = {subject: entry for subject, entry in placed.items() if _name(entry[0]) not in without}
-        merged = (kept | _placed(own)).values()
+        remaining = {subject: entry for subject, entry in placed.items() if _name(entry[0]) not in without}
+        merged = (remaining | _placed(own)).values()
         tables["requirements"] = [entry for entry, _ in merged]
-        origins |= {at: origin for at, (_, origin) in enumerate(merged)}
+        origins |= {index: origin for index, (_, origin) in enumerate(merged)}
     return replace(own, tables=tables, origins=origins)
 
 
@@ -144,7 +148,7 @@ def _placed(document: Document) -> dict[Any, tuple[Any, Origin]]:
     """The requirements with their origins, by quantity, statistic and whether they are wishes."""
     placed: dict[Any, tuple[Any, Origin]] = {}
     listed = document.tables.get("requirements")
-    for at, entry in enumerate(listed if isinstance(listed, list) else ()):
+    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
         table = entry if isinstance(entry, Mapping) else {}
         metric = required_metrics().get(str(table.get("quantity", "image_s")))
         subject = metric and (
@@ -153,7 +157,10 @@ def _placed(document: Document) -> dict[Any, tuple[Any, Origin]]:
             table.get("wanted") is True,
         )
         # The model refuses a second one of a file: it replaces none.
-        placed[(document.where, at) if subject in (None, *placed) else subject] = (entry, (document, at))
+        placed[(document.where, index) if subject in (None, *placed) else subject] = (
+            entry,
+            (document, index),
+        )
     return placed
 
 
@@ -263,12 +270,12 @@ class Profile(Strict):
         require_value(listed)
         schedule = info.data.get("schedule", _ANY)
         entries = [_limited(entry, schedule) for entry in listed]
-        for at, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             try:
                 requirement = Requirement.model_validate(entry, context=info.context)
             except ValidationError:  # which the field says, with its place
                 continue
-            entries[at] = attempt(_beside, requirement, entries[:at], schedule)
+            entries[index] = attempt(_beside, requirement, entries[:index], schedule)
         return tuple(entries)
 
     @field_validator("requirements")
@@ -327,7 +334,7 @@ def _limited(entry: Any, schedule: Schedule | None) -> Any:
 def _beside(requirement: Requirement, others: Sequence[Any], schedule: Schedule | None) -> Requirement:
     """The requirement; raises what contradicts those before it, or the schedule."""
     name, budget = requirement.name, requirement.budget
-    what = f"the {requirement.statistic} of {requirement.quantity}"
+    limited = f"the {requirement.statistic} of {requirement.quantity}"
     for other in others:
         if not isinstance(other, Requirement):  # a wrong one
             continue
@@ -337,20 +344,20 @@ def _beside(requirement: Requirement, others: Sequence[Any], schedule: Schedule 
             (name == other.name, f"two requirements are called {name!r}", "give each a name of its own"),
             (
                 is_same and requirement.wanted == other.wanted,
-                f"{other.name!r} and {name!r} both limit {what}",
+                f"{other.name!r} and {name!r} both limit {limited}",
                 "take one of the two out, or make it a wish: wanted = true",
             ),
             (
                 is_same and not wish.asks_more_than(need),
-                f"{wish.name!r} is wanted, and {need.name!r} requires as much or more of {what}",
+                f"{wish.name!r} is wanted, and {need.name!r} requires as much or more of {limited}",
                 "take the wish out, or ask for more by it",
             ),
         )
     if budget and schedule and schedule is not _ANY:
         differs = (budget.cycle_s, budget.images) != (schedule.cycle_s, schedule.images)
         of_budget, of_schedule = (f"{each.images} in {each.cycle_s:g} s" for each in (budget, schedule))
-        what = f"{name!r} has a budget of {of_budget}, and the schedule has {of_schedule}"
-        refuse((differs, what, "take the budget out, or write a [schedule] of its own"))
+        fault = f"{name!r} has a budget of {of_budget}, and the schedule has {of_schedule}"
+        refuse((differs, fault, "take the budget out, or write a [schedule] of its own"))
     return requirement
 
 
@@ -455,8 +462,8 @@ def problems_of(name_or_file: str) -> list[Problem]:
         Profile.model_validate(document.tables, context=WRITTEN)
     except UsageError as error:
         line = re.search(r"\(at line ([0-9]+)", error.why)
-        what = f"{error.what}: {error.why}" if error.why else error.what
-        return [Problem(name_or_file, int(line[1]) if line else None, what, error.fix)]
+        fault = f"{error.what}: {error.why}" if error.why else error.what
+        return [Problem(name_or_file, int(line[1]) if line else None, fault, error.fix)]
     except ValidationError as error:
         faults = faults_of(document, error)
         return sorted(faults, key=lambda fault: (fault.file != document.where, fault.line or 0))
@@ -467,19 +474,19 @@ def faults_of(document: Document, error: ValidationError) -> list[Problem]:
     """Problems that a validation of a profile found, with requirement, file and line."""
     faults = []
     for refused in refusals(error, document.tables, Profile):
-        what, fix = refused.sentence(), refused.fix or EXAMPLE
+        fault, fix = refused.sentence(), refused.fix or EXAMPLE
         match refused.place:
             case ("requirements", int(at), *inner):
                 (source, number), table, key = document.origin(at), "requirements", str((*inner, "")[0])
                 name = _name(document.tables["requirements"][at])
                 called = short(name) if isinstance(name, str) else f"number {at + 1}"
-                what = f"requirement {called}: {refused.sentence(skip=2)}"
+                fault = f"requirement {called}: {refused.sentence(skip=2)}"
             case (str(top), *inner):
                 source, number = document.origin(top)
                 table, key = (top, str(inner[0])) if inner else ("", top)
             case _:
                 source, number, table, key = document, 0, "", ""
-        faults.append(Problem(source.where, line_of(source.text, table, number, key), what, fix))
+        faults.append(Problem(source.where, line_of(source.text, table, number, key), fault, fix))
     return faults
 
 
@@ -495,15 +502,15 @@ def line_of(text: str, table: str, number: int, key: str) -> int | None:
     # Texts of several lines are emptied, in which anything may stand.
     several = r'"{3}.*?"{3}|\'{3}.*?\'{3}'
     lines = re.sub(several, lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL).splitlines()
-    heads = [at for at, line in enumerate(lines) if re.match(r"\s*\[", line)]
-    own = [at for at in heads if re.match(rf"\s*\[+\s*{table}\s*\]", lines[at])] if table else [-1]
+    heads = [index for index, line in enumerate(lines) if re.match(r"\s*\[", line)]
+    own = [index for index in heads if re.match(rf"\s*\[+\s*{table}\s*\]", lines[index])] if table else [-1]
     if not text or number >= len(own):
         return None
     begin = own[number]
-    end = next((at for at in heads if at > begin), len(lines))
+    end = next((index for index in heads if index > begin), len(lines))
     written = rf"""\s*["']?{re.escape(key.removesuffix("_s"))}(_s)?["']?\s*="""
-    found = (at + 1 for at in range(begin + 1, end) if key and re.match(written, lines[at]))
-    return next(found, begin + 1 or None)
+    matches = (index + 1 for index in range(begin + 1, end) if key and re.match(written, lines[index]))
+    return next(matches, begin + 1 or None)
 
 
 def _name(requirement: Any) -> Any:

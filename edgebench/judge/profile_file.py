@@ -21,30 +21,30 @@ from edgebench.suggest import short
 
 def profile_schema() -> dict[str, Any]:
     """The JSON Schema of a profile's file, as editors take it for completion and marks."""
-    whole = Profile.model_json_schema()
-    tables = whole["$defs"]
+    schema = Profile.model_json_schema()
+    tables = schema["$defs"]
     for model, required in (
         (Profile, ["name"]),
         (Requirement, []),
         (Schedule, []),
         (Budget, ["cycle_s", "images"]),
     ):
-        table = whole if model is Profile else tables[model.__name__]
+        table = schema if model is Profile else tables[model.__name__]
         fields = table["properties"]
         table["properties"] = {
             name: _plain(fields[name]) | {"description": text.text} for name, text in texts_of(model).items()
         }
         table["required"] = required
-    known = required_metrics()
+    metrics = required_metrics()
     tables["Schedule"]["anyOf"] = [{"required": ["cycle"]}, {"required": ["cycle_s"]}]
-    tables["Requirement"]["properties"]["quantity"] |= {"enum": list(known)}
+    tables["Requirement"]["properties"]["quantity"] |= {"enum": list(metrics)}
     tables["Requirement"]["allOf"] = [
-        {"if": _is_about(name), "then": {"properties": _shapes(metric)}} for name, metric in known.items()
+        {"if": _is_about(name), "then": {"properties": _shapes(metric)}} for name, metric in metrics.items()
     ]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:edgebench:profile:1",
-        **whole,
+        **schema,
         "title": "EdgeBench profile",
         "anyOf": [{"required": ["requirements"]}, {"required": ["extends"]}],
     }
@@ -85,10 +85,10 @@ class Limit(NamedTuple):
 
 def limit_of(text: str) -> Limit:
     """The limit in `QUANTITY[:STATISTIC]=LIMIT`; UsageError for an unknown quantity or statistic."""
-    about, _, limit = text.partition("=")
+    subject, _, limit = text.partition("=")
     if not limit.strip():
         raise UsageError(f"--limit {short(text)} says no limit", fix="write --limit power_peak_w='5 W'")
-    return Limit(*metric_asked(about, "--limit"), limit.strip())
+    return Limit(*metric_asked(subject, "--limit"), limit.strip())
 
 
 _HEAD = """\
@@ -133,9 +133,9 @@ def profile_text(limits: Sequence[Limit] = (), folder: Path = Path(), **values: 
     parts = [_HEAD, *(_line(values, *key) for key in _KEYS)]
     parts += [schedule, *(_line(values, *key) for key in _SCHEDULE)] if has_schedule else []
     names = [default_name({"quantity": limit.metric.name, "statistic": limit.statistic}) for limit in limits]
-    for at, (limit, name) in enumerate(zip(limits, names, strict=True)):
+    for index, (limit, name) in enumerate(zip(limits, names, strict=True)):
         parts.append(_requirement(limit, name if names.count(name) == 1 else limit.metric.name))
-        if at == 0:
+        if index == 0:
             parts.append("# wanted = true  # a wish: if missed, it is shown and decides nothing\n")
     text = "".join(parts)
     parse_profile(text.encode(), str(values["name"]), folder)

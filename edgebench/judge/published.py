@@ -205,17 +205,17 @@ class Reference(_Entry):
 
     @model_validator(mode="after")
     def _consistent(self, info: ValidationInfo) -> Self:
-        known: set[str] = set() if info.context is None else info.context
+        seen: set[str] = set() if info.context is None else info.context
         for trial in self.trials:
             record = trial.record
             identities = [(record.key, f"two trials of {record.variant}")]
-            for figure in trial.figures:
-                identities.append((record.key + figure.quantity, f"two figures of {figure.quantity}"))
-                unknown = f"{trial.target}: unknown source {short(figure.source)} of {figure.quantity}"
-                refuse((figure.source not in self.sources, unknown, choose(figure.source, self.sources)))
+            for entry in trial.figures:
+                identities.append((record.key + entry.quantity, f"two figures of {entry.quantity}"))
+                unknown = f"{trial.target}: unknown source {short(entry.source)} of {entry.quantity}"
+                refuse((entry.source not in self.sources, unknown, choose(entry.source, self.sources)))
             for identity, twice in identities:
-                refuse((identity in known, f"{trial.target}: {twice}", "take one of the two out"))
-                known.add(identity)
+                refuse((identity in seen, f"{trial.target}: {twice}", "take one of the two out"))
+                seen.add(identity)
         return self
 
 
@@ -236,11 +236,11 @@ def load_references(folder: Path) -> tuple[Reference, ...]:
     Raises:
         UsageError: there is none; one cannot be read, with its place and the fix; two have the same trial.
     """
-    references, known = [], set[str]()
+    references, seen = [], set[str]()
     for file in sorted(folder.glob("*.toml")):
         tables = read_toml(file, "reference", fix=_AGAIN).tables
         try:
-            references.append(Reference.model_validate(tables, context=known))
+            references.append(Reference.model_validate(tables, context=seen))
         except ValidationError as error:
             refused = refusal(error, tables, Reference)
             fault = f"reference {file}: {refused.sentence()}"
@@ -274,7 +274,7 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
         sessions=1,
         passes=1,
         scene=SCENE,
-        targets=tuple(Target(name=name, device=PUBLISHED, body=body) for name, body in bodies.items()),
+        targets=tuple(Target(name=name, device=PUBLISHED, body=board) for name, board in bodies.items()),
         trials=tuple(trial.record for _, trial in entries),
         profiles=tuple(profile.as_record() for profile in profiles),
         warnings=("every figure was published by others, as its source says; none was measured here",),

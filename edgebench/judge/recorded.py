@@ -149,12 +149,12 @@ class Recorded:
     def workers(self) -> tuple[int, ...]:
         """Numbers of the workers of its finished sessions; 0 of a lone one that nothing names."""
         recorded = {worker_number(worker) for record in self.ok for worker in record.workers}
-        timed = {
+        steady_by_session = {
             int(number)
             for table in (self.passes, self.windows)
             for number in np.unique(table.whole("worker")[np.isin(table.whole("session"), self.numbers)])
         }
-        return tuple(sorted(recorded | timed | {0}))
+        return tuple(sorted(recorded | steady_by_session | {0}))
 
     @property
     def is_shared(self) -> bool:
@@ -243,8 +243,8 @@ class Recorded:
         tick_s = max((record.tick_ns or 0 for record in self.ok), default=0) / 1e9
         workers = self.several_workers if worker is None and self.is_shared else (worker,)
         image_s = tick_s * max(self.steady(number).clock_share for number in workers)
-        once = dict.fromkeys(("load_s", "start_s"), tick_s)
-        return {"image_s": image_s, "infer_s": image_s, "request_ms": 1e3 * tick_s, **once}
+        per_session = dict.fromkeys(("load_s", "start_s"), tick_s)
+        return {"image_s": image_s, "infer_s": image_s, "request_ms": 1e3 * tick_s, **per_session}
 
     def requests(self, worker: int | None = None) -> SteadyRequests:
         """Requests of a lone worker, or of a numbered one, where the device has several in flight."""
@@ -293,7 +293,7 @@ class Recorded:
     def worker_numbers(self, worker: int, group: str, name: str) -> tuple[float, ...]:
         """Number in a group of a worker's records, such as its peak memory, of the sessions that have it."""
         groups = (entry.get(group) for entry in self.entries(worker))
-        numbers = (found.get(name) for found in groups if isinstance(found, Mapping))
+        numbers = (values.get(name) for values in groups if isinstance(values, Mapping))
         return tuple(
             float(number) for number in numbers if isinstance(number, int | float) and math.isfinite(number)
         )
@@ -330,9 +330,9 @@ class Recorded:
         steady = self.steady()
         if steady.image_s or not steady.infer_s:
             return ""
-        untimed = self.untimed_stages
-        inference = f"the device times inference alone, without {omission_sentence(untimed)}"
-        return inference if untimed else IN_WINDOWS
+        if not self.untimed_stages:
+            return IN_WINDOWS
+        return f"the device times inference alone, without {omission_sentence(self.untimed_stages)}"
 
     @property
     def was_measured(self) -> bool:

@@ -136,14 +136,14 @@ class Requirement(Strict):
                 table["limit"], table["unit"] = _from_text(text, table.get("unit"), metric)
             except PydanticCustomError as error:
                 table["limit"] = error
-        for name, known in (
+        for name, choices in (
             ("statistic", metric.statistics),
             ("unit", tuple(metric.units)),
             ("comparison", ("at least" if metric.at_least else "at most",)),
         ):
-            value = table.setdefault(name, known[0])
-            if value not in known:
-                table[name] = problem(f"unknown {name} {short(value)} of {quantity}", choose(value, known))
+            value = table.setdefault(name, choices[0])
+            if value not in choices:
+                table[name] = problem(f"unknown {name} {short(value)} of {quantity}", choose(value, choices))
         belonging = (*metric.conditions, "budget" if "s" in metric.units else "")
         for name in ("averaging_s", "uplink_bps", "schedule", "budget"):
             if table.get(name) is not None and name not in belonging:
@@ -176,7 +176,7 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
     is_list, share, is_share = isinstance(limit, list | tuple), metric.share_of, metric.unit == "1"
     values = [each for each in (limit if is_list else [limit]) if isinstance(each, int | float)]
     number = min((each for each in values if abs(each) <= MOST), default=1.0)
-    most = metric.units["1"] if share else metric.most if metric.better == "higher" else math.inf
+    highest = metric.units["1"] if share else metric.most if metric.better == "higher" else math.inf
     write = "write three numbers, such as [10, 70, 80]" if metric.is_size else "write a positive number"
     of_share = 'write a share, such as 0.9, or a percentage with unit = "%"'
     no_share = f"no number of {share.split(' ')[-1]}s shows a share of none"
@@ -194,7 +194,7 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
         ),
         (number <= 0, f"limit {number} is not above 0", write),
         (
-            number * scale > most,
+            number * scale > highest,
             f"limit {number:g} is more than every {share or metric.name}",
             of_share if is_share else f"write {metric.unit}, such as 2.0",
         ),

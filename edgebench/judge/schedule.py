@@ -165,7 +165,7 @@ def read_times(path: Path) -> list[float]:
     try:
         text = read_regular(path, MAX_BYTES).decode("utf-8-sig")
         lines = enumerate(csv.reader(text.splitlines(keepends=True), strict=True), 1)
-        rows = [(at, row) for at, row in lines if any(row)]
+        rows = [(index, row) for index, row in lines if any(row)]
     except (OSError, ValueError, csv.Error) as error:
         raise UsageError(f"times {path} cannot be read", why=reason(error), fix=_FORM) from error
     names = [cell.strip() for cell in rows[0][1]] if rows else []
@@ -176,9 +176,9 @@ def read_times(path: Path) -> list[float]:
     if not 0 < len(rows) <= MAX_TIMES:
         why = f"it has {len(rows):,} times; 1 to {MAX_TIMES:,} are taken"
         raise UsageError(f"times {path} gives no schedule", why=why, fix="give the times of one cycle")
-    for at, row in rows:
+    for index, row in rows:
         cell = row[column].strip() if column < len(row) and (len(row) == 1 or HEADING in names) else ""
         if not _TIME.fullmatch(cell) or not math.isfinite(float(cell)):
-            why = f"line {at}: {short(','.join(row))} is not a time in s"
+            why = f"line {index}: {short(','.join(row))} is not a time in s"
             raise UsageError(f"times {path} is no list of times", why=why, fix=_FORM)
     return [float(row[column]) for _, row in rows]

@@ -140,16 +140,18 @@ def with_end(trial: Trial, records: Sequence[SessionRecord], rule: Rule, run: Ru
         rule.is_narrow(trial, sessions),
         rule.is_decided(trial, sessions, unsettled),
     )
-    by = _ending(trial.key, is_narrow or is_decided, statuses, rule, run)
-    text = _end_text(by, trial, (is_narrow, is_decided), unsettled, sessions, rule, run)
-    ended = Ended(by, sessions, half_width_of(trial), unsettled, text)
+    ended_by = _ending(trial.key, is_narrow or is_decided, statuses, rule, run)
+    text = _end_text(ended_by, trial, (is_narrow, is_decided), unsettled, sessions, rule, run)
+    ended = Ended(ended_by, sessions, half_width_of(trial), unsettled, text)
     status: TrialStatus = trial.status
     # The time that was given is as good a reason to stop as any, once an interval is there.
     least = rule.least if rule.is_adaptive else None
-    if by == "rule" or is_done(trial.key, statuses, run, least=least, most=rule.most):
+    if ended_by == "rule" or is_done(trial.key, statuses, run, least=least, most=rule.most):
         status = "done"
     reason = "" if status == "done" else trial.reason
-    if (status == "partial" and rule.is_adaptive) or (status in ("partial", "not_run") and by == "time"):
+    if (status == "partial" and rule.is_adaptive) or (
+        status in ("partial", "not_run") and ended_by == "time"
+    ):
         failed = sum(status not in ("ok", "interrupted") for status in statuses)
         reason = text + (f", {failed} failed" if failed else "")
     return replace(trial, status=status, reason=reason, ended=ended)
@@ -159,18 +161,18 @@ def _ending(
     key: str, is_reached: bool, statuses: Sequence[SessionStatus], rule: Rule, run: RunRecord | None
 ) -> EndedBy:
     ended = None if run is None else run.ended
-    ways: tuple[tuple[bool, EndedBy], ...] = (
+    endings: tuple[tuple[bool, EndedBy], ...] = (
         (rule.is_adaptive and is_reached, "rule"),
         (statuses.count("ok") >= rule.most, "most" if rule.is_adaptive else "sessions"),
         (rule.is_adaptive and ended_by_rule(key, run), "rule"),
         (is_given_up(statuses) or ended == "complete", "failures"),
         (ended == "time", "time"),
     )
-    return next((by for holds, by in ways if holds), "interrupted")
+    return next((ended_by for holds, ended_by in endings if holds), "interrupted")
 
 
 def _end_text(
-    by: EndedBy,
+    ended_by: EndedBy,
     trial: Trial,
     reached: tuple[bool, bool],
     unsettled: Sequence[str],
@@ -181,17 +183,17 @@ def _end_text(
     """Ending in words; `reached` says whether the interval is narrow and whether the verdicts are settled."""
     is_narrow, is_decided = reached
     sessions = "1 session" if count == 1 else f"{count} sessions"
-    most = f"{count} of {'at most ' if rule.is_adaptive else ''}{rule.most} sessions"
-    if by == "sessions":
+    progress = f"{count} of {'at most ' if rule.is_adaptive else ''}{rule.most} sessions"
+    if ended_by == "sessions":
         return f"{sessions}, as planned"
-    if by == "failures":
-        return f"given up after sessions that failed, with {most}"
-    if by == "interrupted":
-        return f"stopped after {most}"
+    if ended_by == "failures":
+        return f"given up after sessions that failed, with {progress}"
+    if ended_by == "interrupted":
+        return f"stopped after {progress}"
     half_width, target = half_width_of(trial), rule.target_ci
     time = f" ({trial.latency_metric})" if trial.latency_metric == "infer_s" else ""
     half, wanted = _rounded_up(half_width), share_text(target or 0.0)
-    if by == "rule":
+    if ended_by == "rule":
         # The run may have found its rule reached where today's estimates do not.
         met = (
             f"half-width {half}{time} of {wanted} asked" if is_narrow else "",
@@ -211,10 +213,10 @@ def _end_text(
         named = ", ".join(unsettled[:_NAMES]) + (f" and {more} more" if more > 0 else "")
         shortfalls.append(f"not settled: {named}")
     shortfall = "; ".join(shortfalls)
-    if by == "most":
+    if ended_by == "most":
         return f"{sessions}, the most allowed, {shortfall}"
     limit = duration_text(run.max_time_s) if run is not None and run.max_time_s else "given"
-    return f"time of {limit} over after {most}" + (f", {shortfall}" if shortfall else "")
+    return f"time of {limit} over after {progress}" + (f", {shortfall}" if shortfall else "")
 
 
 def _rounded_up(share: float | None) -> str:

@@ -29,6 +29,8 @@ PUBLISHED = "published"
 """Mark of a trial that others published and nobody measured here."""
 EMULATED = "emulated: times, power and verdicts do not apply"
 """Reason for missing seconds, watts and verdicts of an emulated trial."""
+FULLY_COVERED = 0.9995
+"""Share of a scene from which on the rest, which a tenth of a percent does not show, is not mentioned."""
 UNKNOWN_SCOPE: Scope = "scope unknown"
 
 
@@ -133,6 +135,14 @@ class Estimate:
             return self
         low, high = tick_bounds(self.value, self.low, self.high, tick)
         return replace(self, low=low, high=high)
+
+    def in_unit(self, scale: float) -> Estimate:
+        """Same estimate in a unit of `scale` base units."""
+        value, low, high = (
+            None if number is None else number / scale for number in (self.value, self.low, self.high)
+        )
+        sessions = tuple(number / scale for number in self.sessions)
+        return replace(self, value=value, low=low, high=high, sessions=sessions)
 
     def with_notes(self, *notes: str) -> Estimate:
         """Same estimate with further notes; empty ones are left out."""

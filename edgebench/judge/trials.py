@@ -12,16 +12,13 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.power import idle_drifts_of, power_doubts, rails_of
 from edgebench.judge.recorded import Recorded, recorded_trials, undisturbed_trials
 from edgebench.judge.stopping import rule_of, with_end
-from edgebench.judge.trial import Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values
+from edgebench.judge.trial import FULLY_COVERED, Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values
 from edgebench.judge.workers import workers_of
 from edgebench.records.stored import SceneRecord, SessionRecord
 from edgebench.results.listing import failure_text, status_of
 from edgebench.results.load import StoredResults
 from edgebench.results.revisions import continuation
 from edgebench.stats.warnings import Caution, Flag
-
-WHOLE = 0.9995
-"""Share of a scene from which on the rest is not mentioned."""
 
 
 def trials_of(results: StoredResults) -> list[Trial]:
@@ -35,7 +32,7 @@ def trials_of(results: StoredResults) -> list[Trial]:
     """
     rule = rule_of(results.experiment)
     stored = recorded_trials(results, rule.confidence)
-    is_metered = any(record.probes for each in stored.values() for record in each.sessions)
+    is_metered = any(record.probes for recorded in stored.values() for record in recorded.sessions)
     # Samples of meters are numpy's work, outside the interpreter's lock.
     with ThreadPoolExecutor(2 if is_metered else 1) as pool:
         # Declared power is compared with the meters of every trial of its target.
@@ -65,8 +62,8 @@ def trial_with_key(results: StoredResults, key: str) -> Trial:
     wanted = next((trial for trial in experiment.trials if trial.key == key), None)
     if wanted is None:
         raise ValueError(f"not a trial of this experiment: {key[:100]!r}")
-    alone = {worker.alone for worker in wanted.workers}
-    trials = wanted, *(trial for trial in experiment.trials if trial.key in alone)
+    baselines = {worker.alone for worker in wanted.workers}
+    trials = wanted, *(trial for trial in experiment.trials if trial.key in baselines)
     return trials_of(StoredResults(results.path, experiment.model_copy(update={"trials": trials})))[0]
 
 
@@ -136,12 +133,12 @@ def scene_text(scene: SceneRecord) -> str:
     if scene.kind == "samples":
         return f"{scene.name} (image_s is the time of {scene.patches} inferences)"
     across = scene.patch_width or scene.patch
-    apart = "" if scene.stride is None else f", {scene.stride} apart"
-    many = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
+    stride = "" if scene.stride is None else f", {scene.stride} apart"
+    patches = f"{scene.patches} patches" if scene.patches != 1 else "1 patch"
     covered = scene.covered
-    share = "" if covered is None or covered >= WHOLE else f", {100 * covered:.1f} % of the scene"
+    share = "" if covered is None or covered >= FULLY_COVERED else f", {100 * covered:.1f} % of the scene"
     size = f"{scene.width} x {scene.height} pixels"
-    return f"{scene.name}, {size}, {many} of {across} x {scene.patch}{apart}{share}"
+    return f"{scene.name}, {size}, {patches} of {across} x {scene.patch}{stride}{share}"
 
 
 def _scene(recorded: Recorded) -> SceneOfTrial:
@@ -167,7 +164,7 @@ def _marks(recorded: Recorded) -> tuple[str, ...]:
         f"without {' and '.join(untimed)}": bool(untimed) and times_images(untimed),
         "emulated": recorded.is_emulated,
     }
-    return tuple(mark for mark, holds in marks.items() if mark and holds)
+    return tuple(name for name, holds in marks.items() if name and holds)
 
 
 def _doubts(recorded: Recorded) -> Mapping[str, str]:
@@ -184,8 +181,8 @@ def _doubts(recorded: Recorded) -> Mapping[str, str]:
 def _confusions(recorded: Recorded) -> tuple[Confusion, ...]:
     """Counts by class of the labelled images, by worker, and of the scene."""
     workers = recorded.several_workers or (None,)
-    found = [recorded.confusion("images", worker) for worker in workers]
-    return tuple(confusion for confusion in (*found, recorded.confusion("scene")) if confusion)
+    confusions = [recorded.confusion("images", worker) for worker in workers]
+    return tuple(confusion for confusion in (*confusions, recorded.confusion("scene")) if confusion)
 
 
 def _cautions(recorded: Recorded) -> tuple[Caution, ...]:

@@ -115,8 +115,8 @@ def one_measured(text: Any, unit: str, name: str, example: str) -> float:
 def fitting_units(units: Mapping[str, float]) -> list[str]:
     """All units in which a quantity may be written: those that it lists, then others of the same kind."""
     kind, _ = _UNITS.get(next(iter(units)), ("", 0.0))
-    known = dict.fromkeys([*units, *_KINDS.get(kind, ())])
-    return ["1"] if [*units] == ["1"] else [unit for unit in known if unit != "1"]
+    choices = dict.fromkeys([*units, *_KINDS.get(kind, ())])
+    return ["1"] if [*units] == ["1"] else [unit for unit in choices if unit != "1"]
 
 
 def _part(text: str, whole: str) -> tuple[float, str]:
@@ -143,12 +143,14 @@ def _converted(number: float, word: str, base: str, quantity: str) -> float:
     unit, goal = _UNITS.get(re.sub("^[uμ]", "µ", word)), _UNITS.get(base)
     if goal is None:
         raise problem(f"{quantity} has no unit but {base}", f'write a number, with unit = "{base}" or none')
-    known = _KINDS[goal[0]]
+    choices = _KINDS[goal[0]]
     if unit is None:
         # Capital letters mean something in a unit, and are no letters of difference to `choose`.
-        same = " or ".join(repr(each) for each in known if each.lower() == word.lower())
-        meant = f"did you mean {same}? known: {', '.join(known)}" if same else choose(word, known)
+        same = " or ".join(repr(each) for each in choices if each.lower() == word.lower())
+        meant = f"did you mean {same}? known: {', '.join(choices)}" if same else choose(word, choices)
         raise problem(f"unknown unit {short(word)}", meant)
     if unit[0] != goal[0]:
-        raise problem(f"{word} is {unit[0]}, and {quantity} is {goal[0]}", f"write it in {', '.join(known)}")
+        raise problem(
+            f"{word} is {unit[0]}, and {quantity} is {goal[0]}", f"write it in {', '.join(choices)}"
+        )
     return number * unit[1] / goal[1]

@@ -39,10 +39,18 @@ class NextStep:
     arguments: tuple[str, ...] = ()
     """Arguments of a command, such as ("--sessions", "9"); empty for a step without one. Source: fit."""
     limit: Limit | None = None
-    """Nearest limit that the trial passes, for relax: in the unit of its verdict's entry, in decisions in
-    base units. Null for other kinds. Source: fit."""
+    """Nearest limit that the trial passes, for relax, in the requirement's unit. Null for other kinds.
+    Source: fit."""
     reason: str = ""
     """Amount or condition in words, such as "some 9 sessions". Source: fit."""
+
+    def in_unit(self, scale: float) -> NextStep:
+        """Same step with its limit in a unit of `scale` base units."""
+        if self.limit is None:
+            return self
+        if isinstance(self.limit, tuple):
+            return replace(self, limit=tuple(side / scale for side in self.limit))
+        return replace(self, limit=self.limit / scale)
 
 
 @dataclass(frozen=True)
@@ -135,18 +143,18 @@ def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple
         estimates = tuple(estimate for _, estimate in trial.estimates_of(metric.name))
     else:
         estimates = metric.estimates(trial, metric, conditions)
-    whole, *_ = estimates = estimates or (MISSING,)
-    if trial.is_published and conditions.statistic != metric.statistics[0] and not whole.is_missing:
+    combined, *_ = estimates = estimates or (MISSING,)
+    if trial.is_published and conditions.statistic != metric.statistics[0] and not combined.is_missing:
         other = f"published is the {metric.statistics[0]} of {metric.name}, and not its"
-        estimates = (Estimate(reason="; ".join((f"{other} {conditions.statistic}", *whole.notes))),)
-    if metric.part and whole.is_missing:
+        estimates = (Estimate(reason="; ".join((f"{other} {conditions.statistic}", *combined.notes))),)
+    if metric.part and combined.is_missing:
         part = METRICS[metric.part]
         for lower in part.estimates(trial, part, conditions):
             least = lower.value if trial.is_published and lower.value is not None else lower.low
             if least is not None:
                 note = f"{part.name}, a part of {metric.name}, is at least {least:.4g} {part.unit}"
                 bound = Estimate(low=least, n=lower.n, basis=lower.basis)
-                reason = "" if trial.is_published else whole.reason
+                reason = "" if trial.is_published else combined.reason
                 estimates = *estimates, bound.with_notes(note, *lower.notes, reason)
     if (doubt := trial.doubts.get("stamps", "")) and metric.follows_stamps:
         return tuple(_objected(estimate, doubt) for estimate in estimates)

@@ -182,8 +182,8 @@ def settling_sentences(decisions: Sequence[Decision], trials: Trials) -> list[st
     profiles = words.grouped(
         (
             (
-                words.judged_quantity(entry.quantity, entry.statistic),
-                words.listed([words.next_step(step, entry.quantity) for step in settling], "or"),
+                words.judged_quantity(entry.metric, entry.statistic),
+                words.listed([words.next_step(step) for step in settling], "or"),
                 trials.several(entry.trials),
             ),
             decision.profile,
@@ -231,7 +231,7 @@ def pareto_sentences(fronts: Sequence[Front], trials: Sequence[Trial]) -> list[s
 
 
 def _stands(front: Front, trials: Trials) -> str:
-    axes = [words.judged_quantity(axis.quantity, axis.statistic, axis.averaging_s) for axis in front.axes]
+    axes = [words.judged_quantity(axis.metric, axis.statistic, axis.averaging_s) for axis in front.axes]
     by_standing = words.grouped((str(trial.standing), trial.trial) for trial in front.trials)
     overlaps = dict.fromkeys(words.judged_quantity(name) for trial in front.trials for name in trial.overlaps)
     where = f"with overlapping intervals of {words.listed(list(overlaps))}"
@@ -243,7 +243,9 @@ def _stands(front: Front, trials: Trials) -> str:
     parts = [
         f"{text} {trials.several(by_standing[name])}" for name, text in texts.items() if name in by_standing
     ]
-    lacks = [(of.trial, f"no {words.judged_quantity(of.quantity)}: {of.reason}") for of in front.lacking]
+    lacks = [
+        (lack.trial, f"no {words.judged_quantity(lack.metric)}: {lack.reason}") for lack in front.lacking
+    ]
     parts += [note.line for note in notes.shared(lacks, trials, ranges=True)]
     return f"over {words.listed(axes)}: {'; '.join(parts)}"
 

@@ -106,12 +106,14 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
 
 
 def _front(front: Front) -> Document:
-    """Front with its estimates in base units, as everywhere."""
-    units = [METRICS[axis.quantity].unit for axis in front.axes]
-    trials = [
-        {**plain(trial), "estimates": list(map(estimate_document, trial.estimates, units))}
-        for trial in front.trials
-    ]
+    """Front with its estimates in the units of its axes."""
+    trials = []
+    for trial in front.trials:
+        estimates = [
+            estimate_document(estimate.in_unit(METRICS[axis.metric].units[axis.unit]), axis.unit)
+            for axis, estimate in zip(front.axes, trial.estimates, strict=True)
+        ]
+        trials.append({**plain(trial), "estimates": estimates})
     return {**plain(front), "trials": trials}
 
 

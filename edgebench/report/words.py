@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial import UNKNOWN_SCOPE
+from edgebench.judge.trial import FULLY_COVERED, UNKNOWN_SCOPE
 from edgebench.suggest import printable
 
 if TYPE_CHECKING:
@@ -175,14 +175,10 @@ def percent(part: float, digits: int = 1) -> str:
     return f"{100 * part:.{digits}f} %"
 
 
-WHOLE = 0.9995
-"""Share of a scene from which on the rest, which a tenth of a percent does not show, is not mentioned."""
-
-
 def timed(trials: Sequence[Trial]) -> list[Trial]:
     """Trials whose pass needs an explanation: it differs between them, or is not the whole scene."""
     distinct = [trial for trial in trials if trial.scene.text]
-    is_whole = all((trial.scene.covered or 0.0) >= WHOLE for trial in distinct)
+    is_whole = all((trial.scene.covered or 0.0) >= FULLY_COVERED for trial in distinct)
     return [] if is_whole and len({trial.scene.text for trial in distinct}) < 2 else distinct
 
 
@@ -340,17 +336,8 @@ def judged_quantity(name: str, statistic: str = "", averaging_s: float | None = 
     return text if averaging_s is None else f"{text} over {averaging_s:g} s"
 
 
-def next_step(step: NextStep, metric: str = "") -> str:
-    """Action as text: `--meter KIND that sees all of the board`, `some 9 sessions (--sessions 9)`.
-
-    A looser limit is in the base unit of `metric`: `a limit of 5.13 s`.
-    """
-    if step.limit is not None:
-        known = METRICS.get(metric)
-        sides = step.limit if isinstance(step.limit, tuple) else (step.limit,)
-        is_up = known is None or not known.at_least
-        numbers = " x ".join(outward(side, decimals(side), up=is_up) for side in sides)
-        return f"a limit of {numbers}{spaced(known.unit) if known else ''}"
+def next_step(step: NextStep) -> str:
+    """Action as text: `--meter KIND that sees all of the board`, `some 9 sessions (--sessions 9)`."""
     options = " ".join(step.arguments)
     if step.reason and step.kind in ("more sessions", "more images"):
         return plain(f"{step.reason} ({options})" if options else step.reason)

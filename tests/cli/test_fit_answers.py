@@ -51,7 +51,7 @@ def test_the_document_has_it(words):
     )
     assert (relaxed["kind"], relaxed["limit"]) == ("relax", verdict["high"])
     assert verdict["next_steps"] == [relaxed]
-    assert [axis["quantity"] for axis in plain["pareto"][0]["axes"]] == ["image_s", "accuracy"]
+    assert [axis["metric"] for axis in plain["pareto"][0]["axes"]] == ["image_s", "accuracy"]
     assert not {"nearest", "excluded_by"} & set(plain)
 
 
@@ -59,7 +59,7 @@ def test_the_quantities_of_the_front_can_be_named(words):
     done = CliRunner().invoke(app, [*words, "--json", "--pareto", "artifact_bytes,accuracy"])
     (front,) = json.loads(done.stdout)["pareto"]
     assert front["profile"] == ""
-    assert [(axis["quantity"], axis["better"]) for axis in front["axes"]] == [
+    assert [(axis["metric"], axis["better"]) for axis in front["axes"]] == [
         ("artifact_bytes", "lower"),
         ("accuracy", "higher"),
     ]

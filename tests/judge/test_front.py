@@ -54,7 +54,7 @@ def test_more_accuracy_is_better():
 def test_a_trial_without_an_estimate_is_listed_with_the_reason():
     front = front_of([keyed("a", accuracy=(9, 10)), keyed("b")], "image_s,accuracy")
     assert [one.trial[0] for one in front.trials] == ["a"]
-    assert [(lack.trial[0], lack.quantity, lack.reason) for lack in front.lacking] == [
+    assert [(lack.trial[0], lack.metric, lack.reason) for lack in front.lacking] == [
         ("b", "accuracy", "no images were given")
     ]
 
@@ -80,7 +80,7 @@ def test_without_axes_each_profile_has_those_of_which_there_are_numbers():
     trials = [weighing("a", 1.0, 50), weighing("b", 3.0, 40)]
     (front,) = fronts(trials, [profile, nothing])
     assert front.profile == "mine"
-    assert [(axis.quantity, axis.unit) for axis in front.axes] == [("image_s", "ms"), ("mass_g", "g")]
+    assert [(axis.metric, axis.unit) for axis in front.axes] == [("image_s", "ms"), ("mass_g", "g")]
     assert front.trials[0].estimates[0].value == pytest.approx(1.0, abs=0.01)
 
 

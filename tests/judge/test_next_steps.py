@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,31 +42,6 @@ def test_every_option_of_a_metric_is_one_of_its_command(metric: Any) -> None:
         assert step.arguments or step.reason
         named = {word for word in (*step.arguments, *step.reason.split()) if word.startswith("--")}
         assert named <= options, step
-
-
-def test_options_are_arguments_and_the_rest_is_a_reason() -> None:
-    metric = required_metrics()["image_s"]
-    texts = {
-        "--meter KIND": (("--meter", "KIND"), ""),
-        "--images DIR|CSV and --precision fp32 with the others": (
-            ("--images", "DIR|CSV"),
-            "and --precision fp32 with the others",
-        ),
-        "--sessions N: the first session of a run records it": (
-            ("--sessions", "N"),
-            "the first session of a run records it",
-        ),
-        "--inputs with labels, of an anomaly detector": (
-            ("--inputs",),
-            "with labels, of an anomaly detector",
-        ),
-        "--set requests=N on a device with a queue": (("--set", "requests=N"), "on a device with a queue"),
-        "--declared boot_s:SECONDS:maximum:SOURCE": (("--declared", "boot_s:SECONDS:maximum:SOURCE"), ""),
-        "a [schedule] in the profile": ((), "a [schedule] in the profile"),
-    }
-    for text, (arguments, reason) in texts.items():
-        (step,) = option_steps(replace(metric, option=(text,)))
-        assert (step.arguments, step.reason) == (arguments, reason)
 
 
 def test_a_settled_verdict_and_a_trial_that_no_device_carried_out_take_nothing() -> None:

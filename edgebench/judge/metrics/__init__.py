@@ -15,8 +15,8 @@ _FIRST = ("times", "accuracy", "power", "board", "schedule", "sharing")
 
 def catalogue() -> dict[str, Metric]:
     """Metrics of all files of this folder by name, in the order of tables."""
-    found = {module.name for module in iter_modules(__path__)}
-    files = [name for name in _FIRST if name in found] + sorted(found - set(_FIRST))
+    modules = {module.name for module in iter_modules(__path__)}
+    files = [name for name in _FIRST if name in modules] + sorted(modules - set(_FIRST))
     return {metric.name: metric for file in files for metric in import_module(f"{__name__}.{file}").METRICS}
 
 
@@ -39,9 +39,9 @@ def metrics_in(table: Table) -> list[Metric]:
     return [metric for metric in METRICS.values() if table in metric.tables]
 
 
-def choose_metric(text: object, known: Mapping[str, Metric]) -> str:
+def choose_metric(text: object, choices: Mapping[str, Metric]) -> str:
     """Fix for an unknown metric: one whose label has the text (`latency`: image_s), else the nearest."""
-    labelled = [name for name, metric in known.items() if str(text).lower() in metric.words.lower()]
+    labelled = [name for name, metric in choices.items() if str(text).lower() in metric.words.lower()]
     if labelled and text:
         return f"did you mean {' or '.join(map(repr, labelled[:2]))}?"
-    return choose(text, known)
+    return choose(text, choices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Reading
+from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Option, Reading
 from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ def _drop(recorded: Recorded) -> Estimate:
     target, references = recorded.trial.target, _fp32_siblings(recorded)
     if not references:
         return Estimate(reason=f"the fp32 variant of this model was not measured on {target}")
-    known = [other for other in references if other.confusion("images")]
-    reference = next(iter([*known, *references]))
+    compared = [other for other in references if other.confusion("images")]
+    reference = next(iter([*compared, *references]))
     mine, theirs = recorded.predictions("images"), reference.predictions("images")
-    if not known or mine is None or theirs is None:
+    if not compared or mine is None or theirs is None:
         no_accuracy = f"the fp32 variant of this model has no accuracy on {target}"
         return Estimate(reason=f"{no_accuracy}: {accuracy_reason(reference)}")
     other_images = reference.experiment.images_of(reference.trial)
@@ -147,8 +147,8 @@ def _auc(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 def _agreement_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
     """Share of equal predictions, or p of McNemar's exact test."""
-    asked = metric.key()._replace(statistic=conditions.statistic)
-    return (trial.estimates.get(asked, trial.estimate(metric.name)),)
+    key = metric.key()._replace(statistic=conditions.statistic)
+    return (trial.estimates.get(key, trial.estimate(metric.name)),)
 
 
 METRICS = (
@@ -161,7 +161,7 @@ METRICS = (
         read=_accuracy,
         label="Accuracy",
         better="higher",
-        option=("--images DIR|CSV",),
+        options=(Option(("--images", "DIR|CSV")),),
         tables=("matrix", "accuracy"),
         heading="Accuracy, %",
         where_present=True,
@@ -180,7 +180,7 @@ METRICS = (
         statistics=("difference",),
         read=_accuracy_drop,
         label="Accuracy below fp32",
-        option=("--images DIR|CSV and --precision fp32 with the others",),
+        options=(Option(("--images", "DIR|CSV"), "and --precision fp32 with the others"),),
         tables=("accuracy",),
         heading="Points below fp32",
         compared="",
@@ -230,7 +230,7 @@ METRICS = (
         read=_auc,
         label="Area under the ROC curve",
         better="higher",
-        option=("--inputs with labels, of an anomaly detector",),
+        options=(Option(("--inputs",), "with labels, of an anomaly detector"),),
         tables=("matrix", "accuracy"),
         heading="ROC AUC",
         where_present=True,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import SHARE_UNITS, Metric, Reading
+from edgebench.judge.metric import SHARE_UNITS, Metric, Option, Reading
 from edgebench.judge.metrics.accuracy import accuracy_reason
 from edgebench.judge.trial import STATED, Confusion, Estimate
 
@@ -51,7 +51,7 @@ METRICS = (
         read=_read,
         label="Balanced accuracy",
         better="higher",
-        option=("--images DIR|CSV",),
+        options=(Option(("--images", "DIR|CSV")),),
         tables=("accuracy",),
         heading="Balanced accuracy, %",
         compared="",

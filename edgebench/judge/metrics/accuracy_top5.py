@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import SHARE_UNITS, Metric, Reading
+from edgebench.judge.metric import SHARE_UNITS, Metric, Option, Reading
 from edgebench.judge.metrics.accuracy import accuracy_reason
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ METRICS = (
         read=_read,
         label="Top-5 accuracy",
         better="higher",
-        option=("--images DIR|CSV with a model of 10 classes or more",),
+        options=(Option(("--images", "DIR|CSV"), "with a model of 10 classes or more"),),
         tables=("matrix", "accuracy"),
         heading="Top-5 accuracy, %",
         where_present=True,

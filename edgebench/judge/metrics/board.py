@@ -14,6 +14,7 @@ from edgebench.judge.metric import (
     SHARE_UNITS,
     TIME_UNITS,
     Metric,
+    Option,
     Reading,
     Sampled,
     impossible_reason,
@@ -48,11 +49,11 @@ def _share_failed(failed: int, sessions: int, confidence: float) -> Estimate:
 
 
 def _failed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    kept = trial.estimate(metric.name)
+    stored = trial.estimate(metric.name)
     confidence = conditions.certainty.interval
-    if kept.value is None or confidence <= STATED.interval:
-        return (kept,)
-    return (_share_failed(round(kept.value * kept.n), kept.n, confidence),)
+    if stored.value is None or confidence <= STATED.interval:
+        return (stored,)
+    return (_share_failed(round(stored.value * stored.n), stored.n, confidence),)
 
 
 def _memory(recorded: Recorded, worker: int | None) -> Values:
@@ -106,11 +107,11 @@ def share_missed(late_s: Values, confidence: float) -> Estimate:
 
 
 def _missed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    kept, late_s = trial.estimate(metric.name), trial.values_of(metric.name)
-    if kept.value is None or not late_s:
-        return (kept,)
+    stored, late_s = trial.estimate(metric.name), trial.values_of(metric.name)
+    if stored.value is None or not late_s:
+        return (stored,)
     estimate = share_missed(late_s, conditions.certainty.at_least(trial.confidence).interval)
-    return (replace(estimate, notes=kept.notes),)
+    return (replace(estimate, notes=stored.notes),)
 
 
 def _lateness(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
@@ -118,8 +119,8 @@ def _lateness(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     if recorded.experiment.period_s is None or not late_s:
         yield metric.missing(NOT_PACED if recorded.ok else "")
     else:
-        most = max(max(session) for session in late_s)
-        yield Reading(metric.key(), Estimate(most, most, n=sum(map(len, late_s))), late_s)
+        latest_s = max(max(session) for session in late_s)
+        yield Reading(metric.key(), Estimate(latest_s, latest_s, n=sum(map(len, late_s))), late_s)
 
 
 def _mass(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
@@ -184,7 +185,7 @@ METRICS = (
         read=_failed_sessions,
         estimates=_failed_estimates,
         label="Failed sessions",
-        option=("--sessions N",),
+        options=(Option(("--sessions", "N")),),
         tables=("start",),
         compared="counts",
         belongs_to="board",
@@ -199,7 +200,7 @@ METRICS = (
         read=_memory_bytes.read,
         estimates=_memory_bytes.estimates,
         label="Peak memory",
-        option=("--sessions N on a device that tells its memory",),
+        options=(Option(("--sessions", "N"), "on a device that tells its memory"),),
         tables=("trials", "start"),
     ),
     Metric(
@@ -210,7 +211,7 @@ METRICS = (
         statistics=("recorded",),
         read=_artifact,
         label="Model size",
-        option=("--sessions N: the first session of a run records it",),
+        options=(Option(("--sessions", "N"), "the first session of a run records it"),),
         tables=("start",),
         compared="exact",
         belongs_to="board",
@@ -224,7 +225,7 @@ METRICS = (
         read=_deadline_misses,
         estimates=_missed_estimates,
         label="Missed deadlines",
-        option=("--period S",),
+        options=(Option(("--period", "S")),),
         tables=("latency",),
         heading="Missed deadlines, %",
         where_present=True,
@@ -253,7 +254,7 @@ METRICS = (
         statistics=("declared",),
         read=_mass,
         label="Mass",
-        option=("--board NAME",),
+        options=(Option(("--board", "NAME")),),
         option_of="fit",
         compared="exact",
         belongs_to="board",
@@ -267,7 +268,7 @@ METRICS = (
         read=_size,
         estimates=_size_estimates,
         label="Size",
-        option=("--board NAME",),
+        options=(Option(("--board", "NAME")),),
         option_of="fit",
         compared="",
         belongs_to="board",
@@ -281,7 +282,7 @@ METRICS = (
         statistics=("declared",),
         read=_boot,
         label="Boot time",
-        option=("--declared boot_s:SECONDS:maximum:SOURCE",),
+        options=(Option(("--declared", "boot_s:SECONDS:maximum:SOURCE")),),
         option_of="fit",
         compared="",
         belongs_to="board",

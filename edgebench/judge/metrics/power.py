@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import DECLARED_SOURCE, ENERGY_UNITS, POWER_UNITS, Metric, Reading
+from edgebench.judge.metric import DECLARED_SOURCE, ENERGY_UNITS, POWER_UNITS, Metric, Option, Reading
 from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ METRICS = (
         estimates=_power_limit,
         label="Mean power",
         heading="Mean, W",
-        option=("--meter KIND", "--declared-power POWER"),
+        options=(Option(("--meter", "KIND")), Option(("--declared-power", "POWER"))),
         conditions=("averaging_s",),
         tables=("power",),
         compared="rails",
@@ -81,7 +81,7 @@ METRICS = (
         estimates=_power_limit,
         label="Peak power",
         heading="Peak, W",
-        option=("--meter KIND", "--declared-power POWER"),
+        options=(Option(("--meter", "KIND")), Option(("--declared-power", "POWER"))),
         conditions=("averaging_s",),
         tables=("matrix", "power"),
         where_present=True,
@@ -120,7 +120,7 @@ METRICS = (
         estimates=_power_limit,
         label="Energy per image",
         heading="Energy, J",
-        option=("--meter KIND",),
+        options=(Option(("--meter", "KIND")),),
         tables=("matrix", "power"),
         where_present=True,
         compared="rails",

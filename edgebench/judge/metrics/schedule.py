@@ -12,6 +12,7 @@ from edgebench.judge.metric import (
     SHARE_UNITS,
     TIME_UNITS,
     Metric,
+    Option,
     Reading,
 )
 from edgebench.judge.trial import Conditions, Estimate, Trial
@@ -61,7 +62,7 @@ def _of_schedule(name: str, sentence: str, units: Mapping[str, float], **fields:
     common: dict[str, Any] = {
         "source": "passes.parquet",
         "statistics": ("simulated",),
-        "option": ("a [schedule] in the profile",),
+        "options": (Option(reason="a [schedule] in the profile"),),
         "option_of": "profile",
     }
     return Metric(
@@ -118,7 +119,7 @@ METRICS = (
         source="probes.parquet",
         estimates=_simulated("energy_j.idle"),
         label="Energy per cycle",
-        option=("--meter KIND",),
+        options=(Option(("--meter", "KIND")),),
         option_of="run",
     ),
     Metric(
@@ -131,7 +132,7 @@ METRICS = (
         read=_nothing,
         estimates=_update,
         label="Update time",
-        option=("uplink_bps in the profile",),
+        options=(Option(reason="uplink_bps in the profile"),),
         option_of="profile",
         compared="",
         conditions=("uplink_bps",),

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, Metric, Reading, Sampled
+from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, Metric, Option, Reading, Sampled
 from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
 ALONE = "one worker had the device: --workers N or --with VARIANT adds others"
-_MORE = ("--workers N", "--with VARIANT")
+_MORE = (Option(("--workers", "N")), Option(("--with", "VARIANT")))
 
 
 def _reason(recorded: Recorded, reason: str) -> str:
@@ -114,7 +114,7 @@ METRICS = (
         read=_slowdown,
         estimates=_slowdown_estimates,
         label="Slowdown",
-        option=_MORE,
+        options=_MORE,
         tables=("matrix", "sharing"),
         where_present=True,
         belongs_to="sharing",
@@ -130,7 +130,7 @@ METRICS = (
         estimates=_images_per_s.estimates,
         label="Throughput together",
         better="higher",
-        option=_MORE,
+        options=_MORE,
         tables=("matrix", "sharing"),
         where_present=True,
         belongs_to="sharing",
@@ -146,7 +146,7 @@ METRICS = (
         read=_together_bytes.read,
         estimates=_together_bytes.estimates,
         label="Peak memory together",
-        option=_MORE,
+        options=_MORE,
         tables=("sharing",),
         belongs_to="sharing",
     ),
@@ -160,7 +160,7 @@ METRICS = (
         read=_energy,
         estimates=_energy_estimates,
         label="Energy per image together",
-        option=("--meter KIND",),
+        options=(Option(("--meter", "KIND")),),
         tables=("sharing",),
         where_present=True,
         compared="rails",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import MILLISECOND_UNITS, TIME_UNITS, Metric, Reading, Sampled
+from edgebench.judge.metric import MILLISECOND_UNITS, TIME_UNITS, Metric, Option, Reading, Sampled
 from edgebench.judge.trial import EMULATED, Estimate, Values
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ METRICS = (
         read=_image.read,
         estimates=_image.estimates,
         label="Latency per image",
-        option=('quantity = "infer_s" in the profile: its device times inference alone',),
+        options=(Option(reason='quantity = "infer_s" in the profile: its device times inference alone'),),
         option_of="profile",
         tables=("matrix",),
         where_present=True,
@@ -156,7 +156,7 @@ METRICS = (
         read=_infer.read,
         estimates=_infer.estimates,
         label="Inference time per image",
-        option=("a runner that times a stage called infer",),
+        options=(Option(reason="a runner that times a stage called infer"),),
         tables=("matrix", "trials", "latency"),
         where_present=True,
         belongs_to="pass",
@@ -172,7 +172,7 @@ METRICS = (
         read=_request.read,
         estimates=_request.estimates,
         label="Latency per request",
-        option=("--set requests=N on a device with a queue",),
+        options=(Option(("--set", "requests=N"), "on a device with a queue"),),
         tables=("matrix", "latency"),
         where_present=True,
         belongs_to="pass",
@@ -224,7 +224,7 @@ METRICS = (
         read=_load.read,
         estimates=_load.estimates,
         label="Load",
-        option=("--sessions N on a device that loads in each session",),
+        options=(Option(("--sessions", "N"), "on a device that loads in each session"),),
         tables=("start",),
         heading="Load, ms",
     ),
@@ -264,7 +264,7 @@ METRICS = (
         read=_start.read,
         estimates=_start.estimates,
         label="Start",
-        option=("--sessions N on a device that starts a process",),
+        options=(Option(("--sessions", "N"), "on a device that starts a process"),),
         tables=("trials", "start"),
     ),
     Metric(
