@@ -97,8 +97,8 @@ def answer_of(
                 (requirement.name if (requirement := deciding[key]) else "", names[key]) for key in keys
             )
             parts = [
-                f"{f'all {len(shown)}' if len(keys) == len(shown) > 1 else words.several(keys)} ({reason})"
-                for reason, keys in reasons.items()
+                f"{f'all {len(shown)}' if len(some) == len(shown) > 1 else words.several(some)} ({reason})"
+                for reason, some in reasons.items()
             ]
             more.append(f"{lead} {'; '.join(parts)}.")
     return Answer((title or words.plain(decision.profile, 80),), word, before, after, tuple(more))
