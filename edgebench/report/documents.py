@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgebench.judge.decision import Decision, decisions
@@ -177,10 +177,9 @@ def _estimates_schema() -> Schema:
     )
 
 
-def object_of(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> Schema:
-    """Schema of an object; all properties are required unless some are named."""
-    names = list(properties if required is None else required)
-    return {"type": "object", "properties": dict(properties), "required": names}
+def object_of(properties: Mapping[str, Any]) -> Schema:
+    """Schema of an object; all properties are required."""
+    return {"type": "object", "properties": dict(properties), "required": list(properties)}
 
 
 def list_of(entry: Schema, text: str, source: str) -> Schema:
