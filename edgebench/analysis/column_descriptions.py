@@ -79,24 +79,26 @@ def _of_table(name: str) -> Columns:
         for kind in kinds
         for column, text in table.get(kind, {}).items()
     }
-    found = {"trial": _TRIAL, "session": _SESSION}
-    found |= {column: _CONTEXT[column] for column in CONTEXT[name] if column in _CONTEXT} | stored
+    described = {"trial": _TRIAL, "session": _SESSION}
+    described |= {column: _CONTEXT[column] for column in CONTEXT[name] if column in _CONTEXT} | stored
     if name != "predictions":
-        return found
-    found["label"] = replace(found["label"], text="Its class of the model; -1 without one, or if unknown.")
-    found["image"] = Described(
+        return described
+    described["label"] = replace(
+        described["label"], text="Its class of the model; -1 without one, or if unknown."
+    )
+    described["image"] = Described(
         "Path of the image, as its folder or CSV file names it; missing of patches of the scene, and of "
         "images that were no files.",
         "images.json",
     )
     for name, of in (("label_name", "label's"), ("predicted_name", "predicted")):
         text = f"Name of the {of} class; missing where it is unknown."
-        found[name] = Described(text, "experiment.json")
+        described[name] = Described(text, "experiment.json")
     order = (
         "trial", "session", "status", "worker", "set", "index", "image", "label", "label_name", "predicted",
         "predicted_name",
     )  # fmt: skip
-    return {**{column: found[column] for column in order}, **found}
+    return {**{column: described[column] for column in order}, **described}
 
 
 _NAMED = {

@@ -71,8 +71,8 @@ class Comparison:
     @property
     def word(self) -> Word:
         """First of worse, undecided, not compared, better and same that any comparison has."""
-        words = {comparison.word for comparison in self._compared.comparisons}
-        return next((word for word in _WORST_FIRST if word in words), "not compared")
+        verdict_words = {comparison.word for comparison in self._compared.comparisons}
+        return next((word for word in _WORST_FIRST if word in verdict_words), "not compared")
 
     @property
     def words(self) -> list[str]:

@@ -232,31 +232,34 @@ def _with_names(
     for patches of the scene, which are no files.
     """
     groups: Mapping[Any, Any] = rows.groupby([place, "worker", "set"], observed=True).indices
-    known: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
+    class_names: dict[str, list[tuple[Any, Sequence[str]]]] = {"index": [], "label": [], "predicted": []}
     labels = rows["label"].to_numpy().copy()
-    for (number, worker, set_name), at in groups.items():
+    for (number, worker, set_name), places in groups.items():
         results, trial, _ = sessions[number]
         classes = (trial.workers[worker] if worker < len(trial.workers) else trial).class_names
         image_set = results.experiment.images_of(trial)
         labelled = results.experiment.scene_of(trial) if set_name == "scene" else image_set
         names = labelled.class_names if labelled is not None else ()
-        known["predicted"].append((at, classes))
-        known["label"].append((at, names))
+        class_names["predicted"].append((places, classes))
+        class_names["label"].append((places, names))
         if set_name != "scene" and image_set is not None:
-            known["index"].append((at, results.image_paths.get(image_set.sha256, ())))
+            class_names["index"].append((places, results.image_paths.get(image_set.sha256, ())))
             if image_set.task != "classes":  # a label tells the normal from the anomalous, and is no class
                 continue
         class_numbers = {name: number for number, name in reversed([*enumerate(classes)])}
         translated = np.array([*(class_numbers.get(name, -1) for name in names), -1], labels.dtype)
-        labels[at] = translated[_within(labels[at], names)]
-    both = [*known["predicted"], *known["label"]]  # the classes of the models come first, in their order
-    for column, of_categories in (("index", known["index"]), ("label", both), ("predicted", both)):
+        labels[places] = translated[_within(labels[places], names)]
+    both = [
+        *class_names["predicted"],
+        *class_names["label"],
+    ]  # the classes of the models come first, in their order
+    for column, of_categories in (("index", class_names["index"]), ("label", both), ("predicted", both)):
         categories = list(dict.fromkeys(name for _, names in of_categories for name in names))
         code_by_name = {name: code for code, name in enumerate(categories)}
         numbers, codes = rows[column].to_numpy(), np.full(len(rows), -1, dtype=np.int32)
-        for at, names in known[column]:
+        for places, names in class_names[column]:
             of_names = np.array([*(code_by_name[name] for name in names), -1], dtype=np.int32)
-            codes[at] = of_names[_within(numbers[at], names)]
+            codes[places] = of_names[_within(numbers[places], names)]
         named = pd.Categorical.from_codes(codes.tolist(), categories=pd.Index(categories, dtype="str"))
         name = "image" if column == "index" else f"{column}_name"
         rows.insert([*rows.columns].index(column) + 1, name, pd.Series(named))

@@ -129,14 +129,14 @@ class TrialPlots:
 
     def _trials(self, target: Names, variant: Names) -> list[Trial]:
         trials = list(self._all_trials())
-        for what, wanted in (("target", target), ("variant", variant)):
+        for field, wanted in (("target", target), ("variant", variant)):
             names = several(wanted)
-            known = dict.fromkeys(getattr(trial, what) for trial in trials)
-            if unknown := [name for name in names if name not in known]:
+            values = dict.fromkeys(getattr(trial, field) for trial in trials)
+            if unknown := [name for name in names if name not in values]:
                 raise UsageError(
-                    f"there is no {what} {short(unknown[0])} in the result", fix=choose(unknown[0], known)
+                    f"there is no {field} {short(unknown[0])} in the result", fix=choose(unknown[0], values)
                 )
-            trials = [trial for trial in trials if not names or getattr(trial, what) in names]
+            trials = [trial for trial in trials if not names or getattr(trial, field) in names]
         return trials
 
     def _latency_limits(self, trials: Sequence[Trial], profile: Profiles | None) -> dict[str, float]:

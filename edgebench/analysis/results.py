@@ -87,8 +87,8 @@ def trial_table(caption: str, trials: Sequence[Trial], verdicts: Sequence[Verdic
         **{column.heading: texts for _, column, texts in metric_columns("matrix", trials)},
         "power by": [rail_text(trial.rails[0]) if trial.rails else words.MISSING for trial in trials],
     }
-    for whole in overall(verdicts):
-        columns.setdefault(whole.profile, []).append(f"{words.SYMBOLS[whole.verdict]} {whole.verdict}")
+    for entry in overall(verdicts):
+        columns.setdefault(entry.profile, []).append(f"{words.SYMBOLS[entry.verdict]} {entry.verdict}")
     columns = {name: texts for name, texts in columns.items() if set(texts) != {words.MISSING}}
     reasons = sorted({trial.reason for trial in trials if trial.reason})
     return table_html(caption, list(columns), list(zip(*columns.values(), strict=True)), reasons[:_REASONS])
@@ -129,8 +129,10 @@ class Results(StoredResults):
         place = labels.groupby([*labels], observed=True, sort=False).ngroup().to_numpy()
         trials = {trial.key: trial for trial in self.experiment.trials}
         records = {(key, record.n): record for key in trials for record in self._records[key]}
-        found = labels.drop_duplicates().itertuples(index=False, name=None)
-        return with_context(name, rows, [(self, trials[key], records[key, n]) for key, n in found], place)
+        label_keys = labels.drop_duplicates().itertuples(index=False, name=None)
+        return with_context(
+            name, rows, [(self, trials[key], records[key, n]) for key, n in label_keys], place
+        )
 
     def estimates(
         self,

@@ -92,9 +92,9 @@ class ScannedTable:
         """The rows for which the condition holds; arguments and errors are those of `dataset`."""
         labels, exact = self._selected(filter)
         # A condition on other columns may need some that are not wanted.
-        whole = self._read(columns if exact else None, labels)
-        whole = whole if exact else whole.filter(filter)
-        return whole if columns is None else whole.select([*columns])
+        table = self._read(columns if exact else None, labels)
+        table = table if exact else table.filter(filter)
+        return table if columns is None else table.select([*columns])
 
     def to_pandas(
         self, columns: Sequence[str] | None = None, filter: pads.Expression | None = None
@@ -139,8 +139,8 @@ class ScannedTable:
             return _rows(self._labels.filter(filter)), True
         except pa.ArrowInvalid:  # it names other columns
             fragments = self._fragments.get_fragments(filter=filter)
-            known = (pads.get_partition_keys(each.partition_expression) for each in fragments)
-            return [(each["result"], each["trial"], each["session"]) for each in known], False
+            partitions = (pads.get_partition_keys(each.partition_expression) for each in fragments)
+            return [(each["result"], each["trial"], each["session"]) for each in partitions], False
 
     def _path(self, name: str, key: str, n: int) -> Path:
         return session_folder(self._results[name].path, key, n) / f"{self._name}.parquet"
@@ -167,26 +167,26 @@ class ScannedTable:
                     )
                 if name not in results:
                     results[name] = Results(root, self._results[name].experiment)
-                trial = next(each for each in results[name].experiment.trials if each.key == key)
+                trial = next(planned for planned in results[name].experiment.trials if planned.key == key)
                 sessions[name, key, n] = results[name], trial, records[n]
                 sources.append(_File(0, n, path, root, records[n].tables.get(self._name), name, key))
-        found, parts = read_arrow(self._name, sources, read)
+        arrow_parts, parts = read_arrow(self._name, sources, read)
         rows = [part.num_rows for part in parts]
         fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
-        whole = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
-        place = np.repeat(np.arange(len(found)), rows)
-        of_files = [(file.result, file.key, file.session) for file in found]
-        for at, (name, kind) in enumerate(_LABELS.items()):
-            values = pa.array([labels[at] for labels in of_files], kind)
-            whole = whole.add_column(at, name, values.take(place))
+        table = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
+        place = np.repeat(np.arange(len(arrow_parts)), rows)
+        of_files = [(file.result, file.key, file.session) for file in arrow_parts]
+        for position, (name, kind) in enumerate(_LABELS.items()):
+            values = pa.array([labels[position] for labels in of_files], kind)
+            table = table.add_column(position, name, values.take(place))
         of_rows = [sessions[labels] for labels in of_files]
-        context = with_context(self._name, whole.select(needed).to_pandas(), of_rows, place)
+        context = with_context(self._name, table.select(needed).to_pandas(), of_rows, place)
         for field in self.schema:
             if field.name in CONTEXT[self._name] or field.name == "label":
-                others = [name for name in whole.column_names if name != field.name]
+                others = [name for name in table.column_names if name != field.name]
                 values = pa.Array.from_pandas(context[field.name], type=field.type)
-                whole = whole.select(others).append_column(field, values)
-        return whole if columns is None else whole.select([*dict.fromkeys((*_LABELS, *columns))])
+                table = table.select(others).append_column(field, values)
+        return table if columns is None else table.select([*dict.fromkeys((*_LABELS, *columns))])
 
 
 class Scan:

@@ -130,8 +130,8 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
                 continue
             state = f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
             packed[archive.absolute()] = Source(archive, state, is_archive=True)
-    kept, copies = distinct(results.values())
-    folders = [Source(result.path, result.state, result.begun_utc) for result in kept]
+    shown_results, copies = distinct(results.values())
+    folders = [Source(result.path, result.state, result.begun_utc) for result in shown_results]
     return [*folders, *packed.values()], [*unreadable, *copies]
 
 
@@ -199,11 +199,11 @@ class Site:
             before, self._known = self._known if offered == self._profiles else {}, {}
             self._profiles = offered
             for number, source in enumerate(sources, start=1):
-                known = before.get(source)
-                is_there = isinstance(known, UnreadableResult) or (
-                    known and (not known.rows or self._file(known).is_file())
+                earlier = before.get(source)
+                is_there = isinstance(earlier, UnreadableResult) or (
+                    earlier and (not earlier.rows or self._file(earlier).is_file())
                 )
-                self._known[source] = known if known and is_there else self._read(source)
+                self._known[source] = earlier if earlier and is_there else self._read(source)
                 progress(number, len(sources))
             shown, left_out = _once(self._known)
             self.left_out = [*unreadable, *left_out]
@@ -386,8 +386,8 @@ def _foreign(folder: Path) -> list[str]:
 
 def _entries(folder: Path) -> dict[str, bool]:
     """Names in a folder, with whether it is a plain file and no link."""
-    with os.scandir(folder) as found:
-        return {entry.name: entry.is_file(follow_symlinks=False) for entry in found}
+    with os.scandir(folder) as entries:
+        return {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
 
 
 def _marked(folder: Path) -> set[str]:
@@ -436,7 +436,7 @@ def documents(
     columns = _labels(rows)
     machine = PrivateNames.of_this_machine()
     standings = [words.screen_word(word) for word in words.STANDINGS]
-    figures = _figures([row for *_, row in rows])
+    estimates = _figures([row for *_, row in rows])
     data: dict[str, Any] = {
         "schema": SCHEMA,
         "version": __version__,
@@ -456,12 +456,12 @@ def documents(
                 "better": metric.better,
                 "log": metric.unit not in ("1", "points"),
                 "statistics": metric.statistics,
-                "columns": _columns(metric.name, figures.get(metric.name)),
+                "columns": _columns(metric.name, estimates.get(metric.name)),
             }
             for metric in METRICS.values()
         ],
-        "figures": {name: compact(columns) for name, columns in figures.items()},
-        "usual": usual_metrics(list(figures)),
+        "figures": {name: compact(columns) for name, columns in estimates.items()},
+        "usual": usual_metrics(list(estimates)),
         "python": {"table": PYTHON_TABLE, "rows": PYTHON_ROWS},
         "profiles": [
             {
@@ -487,8 +487,8 @@ def documents(
     }
     content = json.dumps([data, sessions]).encode()
     build = {"build": hashlib.blake2b(content, digest_size=8).hexdigest()}
-    made = {"made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return build | made | data, build | sessions
+    generated = {"made_utc": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return build | generated | data, build | sessions
 
 
 _FOLDERS = re.compile(r"(?<![\w.~])/(?:[^\s'\":,;/]+/)+")  # in front of a file's name, of this machine
@@ -545,9 +545,9 @@ def usual_metrics(metrics: Sequence[str]) -> dict[str, Any]:
     return {"x": x, "y": next(shown, higher[0]), "metric": "image_s", "columns": columns}
 
 
-def _columns(name: str, figures: Mapping[str, Any] | None) -> list[str]:
+def _columns(name: str, estimates: Mapping[str, Any] | None) -> list[str]:
     """Columns of `Results.summaries()` with a metric: its value, then its ends."""
-    return [name, *(f"{name}_{end}" for end in ("low", "high") if figures and figures[end])]
+    return [name, *(f"{name}_{end}" for end in ("low", "high") if estimates and estimates[end])]
 
 
 def _limit_name(metric: Metric) -> str:
@@ -563,7 +563,7 @@ def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:
 
 def _figures(rows: Sequence[TrialRow]) -> dict[str, dict[str, Any]]:
     """Values, ends and reasons by metric that some trial has a number of, the usual first."""
-    figures: dict[str, dict[str, Any]] = {}
+    estimates: dict[str, dict[str, Any]] = {}
     for metric in dict.fromkeys((*USUAL, *METRICS)):
         ends = [row.figures.get(metric, (None, None, None)) for row in rows]
         columns = [
@@ -573,8 +573,8 @@ def _figures(rows: Sequence[TrialRow]) -> dict[str, dict[str, Any]]:
         if any(number is not None for column in columns for number in column):
             value, low, high = (column if set(column) != {None} else None for column in columns)
             reasons = _coded([row.reasons.get(metric, "") for row in rows], [""])
-            figures[metric] = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
-    return figures
+            estimates[metric] = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
+    return estimates
 
 
 def _profile(profile: Profile) -> dict[str, Any]:
@@ -606,8 +606,8 @@ def _histories(rows: _Rows, levels: Levels) -> dict[str, Any]:
             {
                 "trials": members,
                 "changes": [
-                    {"at": at, "ratio": ratio, "word": "better" if (ratio > 1) == at_least else "worse"}
-                    for at, ratio in levels([rows[place][2].series[metric][1] for place in members])
+                    {"at": tick, "ratio": ratio, "word": "better" if (ratio > 1) == at_least else "worse"}
+                    for tick, ratio in levels([rows[place][2].series[metric][1] for place in members])
                 ],
                 "reason": change_reason(len(members)),
             }

@@ -192,7 +192,9 @@ def read_result(
 def published_result(profiles: Sequence[Profile]) -> ShownResult:
     """Published numbers that come with EdgeBench; each trial names its sources."""
     sources = {
-        entry.record.key: dict.fromkeys(reference.sources[figure.source].title for figure in entry.figures)
+        entry.record.key: dict.fromkeys(
+            reference.sources[published.source].title for published in entry.figures
+        )
         for reference in load_references(reference_folder())
         for entry in reference.trials
     }
@@ -251,7 +253,7 @@ def _rows(
             "key": trial.key,
             "source": (sources or {}).get(trial.key, ""),
         }
-        figures, reasons = _figures(trial)
+        estimates, reasons = _figures(trial)
         planned_name = swept_name(target)
         identity = trial_identity(trial, planned_name)
         members = {
@@ -262,7 +264,7 @@ def _rows(
         by_metric = {name: positive_sessions(metric, trial) for name, metric in METRICS.items()}
         yield TrialRow(
             labels=labels,
-            figures=figures,
+            figures=estimates,
             reasons={name: text(reason) for name, reason in reasons.items()},
             verdicts={
                 profile.name: words.screen_word(cells[trial.key, profile.name].word)
@@ -302,9 +304,9 @@ def _board(target: Target, facts: Mapping[str, Any]) -> str:
 
 def _power_mode(target: Target, facts: Mapping[str, Any]) -> str:
     """Requested power mode, else the one that its first session found."""
-    found = facts.get("power_mode")
-    found = found.get("name") if isinstance(found, Mapping) else found
-    return target.power_mode or (found if isinstance(found, str) else "")
+    mode = facts.get("power_mode")
+    mode = mode.get("name") if isinstance(mode, Mapping) else mode
+    return target.power_mode or (mode if isinstance(mode, str) else "")
 
 
 def _own_estimates(trial: Trial) -> dict[str, Estimate]:
@@ -318,7 +320,7 @@ def _own_estimates(trial: Trial) -> dict[str, Estimate]:
 
 def _figures(trial: Trial) -> tuple[dict[str, Ends], dict[str, str]]:
     """Value with its ends, and cause of a missing value, by metric, in base units."""
-    figures: dict[str, Ends] = {}
+    estimates: dict[str, Ends] = {}
     reasons: dict[str, str] = {}
     for name, estimate in _own_estimates(trial).items():
         low, high = (None, None) if estimate.is_exact else (_finite(estimate.low), _finite(estimate.high))
@@ -327,8 +329,8 @@ def _figures(trial: Trial) -> tuple[dict[str, Ends], dict[str, str]]:
             reasons[name] = estimate.reason if estimate.value is None else "a recorded value is not finite"
             low, high = (low, high) if estimate.value is None else (None, None)
         if (value, low, high) != (None, None, None):
-            figures[name] = value, low, high
-    return figures, reasons
+            estimates[name] = value, low, high
+    return estimates, reasons
 
 
 # File of one result, with the page of each trial.
@@ -386,8 +388,8 @@ def result_document(judged: Judged, text: TextRule) -> dict[str, Any]:
         }
         for trial in judged.trials
     }
-    about = {"name": text(results.path.name), "begun_utc": text(record.created_utc)}
-    return {**about, "environment": groups, "trials": trials}
+    head = {"name": text(results.path.name), "begun_utc": text(record.created_utc)}
+    return {**head, "environment": groups, "trials": trials}
 
 
 _EXECUTABLE = "python_executable"  # a path of that machine

@@ -97,8 +97,8 @@ def answer_of(
                 (requirement.name if (requirement := deciding[key]) else "", names[key]) for key in keys
             )
             parts = [
-                f"{f'all {len(shown)}' if len(of) == len(shown) > 1 else words.several(of)} ({reason})"
-                for reason, of in reasons.items()
+                f"{f'all {len(shown)}' if len(some) == len(shown) > 1 else words.several(some)} ({reason})"
+                for reason, some in reasons.items()
             ]
             more.append(f"{lead} {'; '.join(parts)}.")
     return Answer((title or words.plain(decision.profile, 80),), word, before, after, tuple(more))
@@ -107,7 +107,7 @@ def answer_of(
 def shared_answers(answers: Iterable[Answer]) -> list[Answer]:
     """The answers; profiles that have the same share one."""
     titles = words.grouped((replace(answer, titles=()), answer.titles[0]) for answer in answers)
-    return [replace(answer, titles=tuple(of)) for answer, of in titles.items()]
+    return [replace(answer, titles=tuple(titles_alike)) for answer, titles_alike in titles.items()]
 
 
 def _counted(keys: Sequence[str], shown: Mapping[str, Trial], names: Mapping[str, str]) -> str:
@@ -128,18 +128,18 @@ def _best(trials: Sequence[Trial], names: Mapping[str, str]) -> list[str]:
         fastest, *others = sorted(latencies, key=_latency_s)
         noun = "per image" if fastest.latency_metric == "image_s" else "inference per image"
         text = f"{words.number(_latency_s(fastest))} s {noun}"
-        known = [trial for trial in others if trial.latency and trial.latency.low is not None]
-        if level := [names[trial.key] for trial in known if is_level(trial, fastest)]:
-            text += f", within the interval of {words.several(level)}"
+        bounded = [trial for trial in others if trial.latency and trial.latency.low is not None]
+        if tied := [names[trial.key] for trial in bounded if is_level(trial, fastest)]:
+            text += f", within the interval of {words.several(tied)}"
         sentences.append(f"Fastest: {names[fastest.key]}, {text}.")
     accuracies = {
         trial.key: share for trial in trials if (share := trial.estimate("accuracy").value) is not None
     }
     if accuracies:
-        most = max(accuracies.values())
-        leaders = [names[key] for key, share in accuracies.items() if share == most]
+        highest = max(accuracies.values())
+        leaders = [names[key] for key, share in accuracies.items() if share == highest]
         if len(leaders) < len(accuracies) or len(trials) == 1:
-            sentences.append(f"Most accurate: {words.several(leaders)}, {words.percent(most)}.")
+            sentences.append(f"Most accurate: {words.several(leaders)}, {words.percent(highest)}.")
     masses = {trial.key: grams for trial in trials if (grams := trial.estimate("mass_g").value) is not None}
     if len(set(masses.values())) > 1:
         least = min(masses.values())

@@ -22,6 +22,7 @@ from edgebench.judge.comparison import (
     Threshold,
     Word,
 )
+from edgebench.judge.document import plain
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import ComparedTrial
 from edgebench.report import notes, words
@@ -31,7 +32,7 @@ from edgebench.report.markdown import blocks_text, escape
 from edgebench.report.notes import Trials, shared
 from edgebench.report.tables import trial_names
 from edgebench.report.terminal import line, print_blocks
-from edgebench.report.words import SCHEMA_VERSION, as_json, clean
+from edgebench.report.words import SCHEMA_VERSION, as_json
 from edgebench.stats.warnings import Flag
 
 # Differences in words: `1.93 ±0.03 times faster`, `4.1 % slower (2.0 to 6.2)`, `same within 3 %`.
@@ -391,7 +392,7 @@ def as_text(comparison: ResultsComparison, form: str, *, gate: bool = False) -> 
 
 def comparison_document(comparison: ResultsComparison) -> dict[str, Any]:
     """Comparison as plain data, as `comparison.schema.json` describes it."""
-    document: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **vars(comparison)})
+    document: dict[str, Any] = plain({"schema_version": SCHEMA_VERSION, **vars(comparison)})
     pairs = (pair for result in document["results"] for pair in result["pairs"])
     items = [item for pair in pairs for item in pair["comparisons"]]
     for item, compared in zip(items, comparison.comparisons, strict=True):

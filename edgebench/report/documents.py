@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgebench.judge.decision import Decision, decisions
@@ -47,10 +47,10 @@ def export_csv(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
     The heading of a wish ends in `:wanted`.
     """
     columns: dict[str, dict[str, str]] = {}  # verdicts by heading, then by trial
-    whole = {(entry.trial, entry.profile): entry.verdict for entry in overall(verdicts)}
+    words_by_pair = {(entry.trial, entry.profile): entry.verdict for entry in overall(verdicts)}
     for verdict in verdicts:
         heading = f"verdict:{verdict.profile}"
-        columns.setdefault(heading, {})[verdict.trial] = whole[verdict.trial, verdict.profile]
+        columns.setdefault(heading, {})[verdict.trial] = words_by_pair[verdict.trial, verdict.profile]
         wanted = ":wanted" if verdict.requirement.wanted else ""
         columns.setdefault(f"{heading}:{verdict.requirement.name}{wanted}", {})[verdict.trial] = verdict.word
     rows = [
@@ -88,7 +88,7 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
     results, trials, verdicts = judged.results, judged.trials, judged.verdicts
     by_key = {trial.key: trial for trial in trials}
     by_trial = verdicts_by_trial(verdicts)
-    whole: Document = plain(
+    document: Document = plain(
         {
             "schema_version": SCHEMA_VERSION,
             "experiment": _experiment(results),
@@ -102,7 +102,7 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
             **_missions(brief_missions(results, trials, judged.profiles)),
         }
     )
-    return whole
+    return document
 
 
 def _front(front: Front) -> Document:
@@ -179,10 +179,9 @@ def _estimates_schema() -> Schema:
     )
 
 
-def object_of(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> Schema:
-    """Schema of an object; all properties are required unless some are named."""
-    names = list(properties if required is None else required)
-    return {"type": "object", "properties": dict(properties), "required": names}
+def object_of(properties: Mapping[str, Any]) -> Schema:
+    """Schema of an object; all properties are required."""
+    return {"type": "object", "properties": dict(properties), "required": list(properties)}
 
 
 def list_of(entry: Schema, text: str, source: str) -> Schema:

@@ -309,6 +309,8 @@ def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
         for name in ("involuntary_per_s", "waiting_share", "stolen_share")
     )
     throttling = dict.fromkeys(text for session in seen for text in session.throttled)
+    watched = sum(session.watched for session in seen)
+    not_throttled = "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
     return (
         _range(_highest(sampled("clock")), 0),
         _range(_highest(zones.take(~zones.having("channel", lambda name: LIMIT_SENSOR in name))), 1),
@@ -317,16 +319,8 @@ def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
         words.MISSING if rate is None else words.fixed(rate, 0),
         words.MISSING if waiting is None else words.percent(waiting),
         words.MISSING if stolen is None else words.percent(stolen),
-        ", ".join(throttling) or _not_throttled(seen),
+        ", ".join(throttling) or (not_throttled if watched else words.MISSING),
     )
-
-
-def _not_throttled(seen: tuple[Observed, ...]) -> str:
-    """Words for steady passes without a sample of throttling."""
-    watched = sum(session.watched for session in seen)
-    if not watched:
-        return words.MISSING
-    return "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
 
 
 def _highest(samples: Rows) -> NDArray[np.float64]:

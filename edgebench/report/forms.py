@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,61 +27,41 @@ class Form:
     Attributes:
         name: as --format has it.
         endings: of a file's name, the usual one first.
-        what: it is, for the help.
-        write: the report in this form, as the file's bytes; the same for the same result, but a PDF's date.
+        description: noun for the help.
         is_text: whether a terminal can show it.
     """
 
     name: str
     endings: tuple[str, ...]
-    what: str
-    write: Callable[[Judged], bytes]
+    description: str
     is_text: bool = True
 
+    def write(self, judged: Judged) -> bytes:
+        """Bytes of the report's file; the same for the same result, except for the date of a PDF."""
+        from edgebench.report import documents, markdown, words
 
-def _html(judged: Judged) -> bytes:
-    from edgebench.report.html import render
+        if self.name == "json":
+            text = words.as_json(documents.document(judged))
+        elif self.name == "csv":
+            text = documents.export_csv(judged.trials, judged.verdicts)
+        elif self.name == "md":
+            text = markdown.export_markdown(judged)
+        else:
+            from edgebench.report import html, pdf
 
-    return _utf8(render(judged))
-
-
-def _markdown(judged: Judged) -> bytes:
-    from edgebench.report.markdown import export_markdown
-
-    return _utf8(export_markdown(judged))
-
-
-def _json(judged: Judged) -> bytes:
-    from edgebench.report.documents import document
-    from edgebench.report.words import as_json
-
-    return _utf8(as_json(document(judged)))
-
-
-def _csv(judged: Judged) -> bytes:
-    from edgebench.report.documents import export_csv
-
-    return _utf8(export_csv(judged.trials, judged.verdicts))
-
-
-def _pdf(judged: Judged) -> bytes:
-    from edgebench.report.pdf import render
-
-    return render(_html(judged))
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
+            page = html.render(judged).encode("utf-8", "replace")
+            return pdf.render(page) if self.name == "pdf" else page
+        return text.encode("utf-8", "replace")
 
 
 FORMS: Mapping[str, Form] = {
     form.name: form
     for form in (
-        Form("html", (".html", ".htm"), "a page", _html),
-        Form("md", (".md",), "Markdown", _markdown),
-        Form("json", (".json",), "the --json document", _json),
-        Form("csv", (".csv",), "one row per trial", _csv),
-        Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", _pdf, is_text=False),
+        Form("html", (".html", ".htm"), "a page"),
+        Form("md", (".md",), "Markdown"),
+        Form("json", (".json",), "the --json document"),
+        Form("csv", (".csv",), "one row per trial"),
+        Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", is_text=False),
     )
 }
 """Every form by name, in the order in which the help names them."""
@@ -94,7 +74,7 @@ def endings_text() -> str:
 
 def forms_text() -> str:
     """The names, with what they are: `html (a page), md (Markdown) or csv (one row per trial)`."""
-    return _either(f"{form.name} ({form.what})" for form in FORMS.values())
+    return _either(f"{form.name} ({form.description})" for form in FORMS.values())
 
 
 def _either(texts: Iterable[str]) -> str:
@@ -109,22 +89,22 @@ def form_of(path: Path, name: str | None = None) -> Form:
     """
     if name is not None and name not in FORMS:
         raise UsageError(f"there is no form {name!r}", fix=f"--format takes {forms_text()}")
-    asked = None if name is None else FORMS[name]
+    chosen = None if name is None else FORMS[name]
     if path == STANDARD_OUTPUT:
-        return asked or FORMS[DEFAULT_ON_STDOUT]
+        return chosen or FORMS[DEFAULT_ON_STDOUT]
     ending = path.suffix.lower()
     by_ending = next((form for form in FORMS.values() if ending in form.endings), None)
-    if asked is not None and by_ending is not None and asked is not by_ending:
+    if chosen is not None and by_ending is not None and chosen is not by_ending:
         raise UsageError(
-            f"{path.name!r} does not end as --format {asked.name} does",
-            fix=f"end the file's name in {asked.endings[0]}, or leave --format out",
+            f"{path.name!r} does not end as --format {chosen.name} does",
+            fix=f"end the file's name in {chosen.endings[0]}, or leave --format out",
         )
-    if asked is None and by_ending is None:
+    if chosen is None and by_ending is None:
         raise UsageError(
             f"{path.name!r} does not say in which form to write the report",
             fix=f"end the file's name in {endings_text()}, or name the form with --format",
         )
-    return asked or by_ending or FORMS[DEFAULT_ON_STDOUT]
+    return chosen or by_ending or FORMS[DEFAULT_ON_STDOUT]
 
 
 # Report as a file, in the form that its name chooses.

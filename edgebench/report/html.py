@@ -149,10 +149,10 @@ def _page_attributes(element: ElementTree.Element, kept_ids: set[str], prefix: s
 
 def _page_colour(name: str, colour: str, opacity: float) -> dict[str, str]:
     """The attributes for a drawn colour: greys are the page's own, light tints a film over the page."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    red, green, blue = (int(colour[offset : offset + 2], 16) for offset in (1, 3, 5))
     least = min(red, green, blue) / 255
     if max(red, green, blue) - min(red, green, blue) <= 8:
-        return {name: f"var(--{next(word for most, word in _GREYS if least <= most)})"}
+        return {name: f"var(--{next(word for upper, word in _GREYS if least <= upper)})"}
     if least < _TINT:
         return {name: colour}
     share = 1 - least
@@ -184,14 +184,14 @@ def render(judged: Judged) -> str:
     template = templates.get_template("report.html.j2")
     with drawing.uncollected():
         drawn = pictures(judged.results, trials, verdicts, profiles, missions)
-        figures = {
+        plots = {
             place: _shown(picture, f"figure-{number}")
             for number, (place, picture) in enumerate(drawn.items(), 1)
         }
         document = template.render(
             page=first_screen(judged),
             sections=sections(judged, fronts(trials, profiles), missions),
-            figures=figures,
+            figures=plots,
             policy=policy,
             style=style,
             script=script,

@@ -340,12 +340,12 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
             scopes = [trial.rails[0].scope if trial.rails else "" for trial in trials]
             heading = metric.titled.replace("Peak power", "Peak sample") if is_averaged else metric.titled
             column = replace(column, heading=heading)
-        known = set(filter(None, scopes))
-        if len(known) == 1:
-            [scope] = known
-            about = f"{metric.sentence} The meter covers: {scope}. Only numbers of one scope compare."
-            column = replace(column, heading=f"{column.heading} ({scope})", about=about)
-        elif known:
+        known_scopes = set(filter(None, scopes))
+        if len(known_scopes) == 1:
+            [scope] = known_scopes
+            description = f"{metric.sentence} The meter covers: {scope}. Only numbers of one scope compare."
+            column = replace(column, heading=f"{column.heading} ({scope})", about=description)
+        elif known_scopes:
             texts, values = (
                 [
                     f"{text} ({scope})" if scope and text != words.MISSING else text
@@ -361,5 +361,5 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
 def _is_within(metric: Metric, trials: Sequence[Trial]) -> bool:
     """True if each trial with this metric also has a metric that it is a part of."""
     measured = [trial for trial in trials if trial.estimate(metric.name).value is not None]
-    wholes = [whole for whole in METRICS.values() if whole.part == metric.name]
-    return any(all(trial.estimate(whole.name).value is not None for trial in measured) for whole in wholes)
+    totals = [total for total in METRICS.values() if total.part == metric.name]
+    return any(all(trial.estimate(total.name).value is not None for trial in measured) for total in totals)

@@ -78,11 +78,11 @@ def tracked_runs(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[T
         for key, estimate in trial.estimates.items():
             if key.worker is None and estimate.sessions:
                 run.metrics.setdefault(_name(f"{column_of(key)}_of_session"), estimate.sessions)
-    for whole in overall(verdicts):
-        tags = runs[whole.trial].tags
-        tags[_name(f"verdict.{whole.profile}")] = whole.verdict
-        for verdict in whole.verdicts:
-            tags[_name(f"verdict.{whole.profile}.{verdict.requirement.name}")] = verdict.word
+    for overall_verdict in overall(verdicts):
+        tags = runs[overall_verdict.trial].tags
+        tags[_name(f"verdict.{overall_verdict.profile}")] = overall_verdict.verdict
+        for verdict in overall_verdict.verdicts:
+            tags[_name(f"verdict.{overall_verdict.profile}.{verdict.requirement.name}")] = verdict.word
     return list(runs.values())
 
 
@@ -116,11 +116,11 @@ def tracking_uri(store: str) -> str:
             f"there is no MLflow store {_shown(store)}", fix=f"an empty one is made by: {make} {path}"
         )
     if is_folder:
-        known = (".trash", "models", ".DS_Store")
+        own_names = (".trash", "models", ".DS_Store")
         strangers = [
             entry.name
             for entry in path.iterdir()
-            if entry.name not in known and not (entry / "meta.yaml").is_file()
+            if entry.name not in own_names and not (entry / "meta.yaml").is_file()
         ]
         if strangers:
             raise UsageError(
@@ -225,8 +225,10 @@ def _record_trial(client: Any, run_id: str, run: TrackedRun, began_ms: int) -> N
     ]
     parameters = [Param(name, text) for name, text in run.parameters.items()]
     tags = [RunTag(name, text) for name, text in run.tags.items()]
-    for at in range(0, max(len(metrics), len(parameters), len(tags)), 100):  # of a kind a call takes so many
-        part = slice(at, at + 100)
+    for start in range(
+        0, max(len(metrics), len(parameters), len(tags)), 100
+    ):  # of a kind a call takes so many
+        part = slice(start, start + 100)
         client.log_batch(run_id, metrics[part], parameters[part], tags[part])
 
 

@@ -58,13 +58,13 @@ def run_command(judged: Judged, arguments: Sequence[str]) -> str:
     """
     replaced = {argument for argument in arguments if argument.startswith("--")} - {"--meter"}
     replaced |= {"--name", *(["--profile"] if "--profile" in judged.options else [])}
-    kept, left = [], iter(_run(judged))
+    commands, left = [], iter(_run(judged))
     for word in left:
         if word in replaced:
             next(left, None)
         elif word.partition("=")[0] not in replaced:
-            kept.append(word)
-    return " ".join([command_line([*kept, *judged.options]), *arguments])
+            commands.append(word)
+    return " ".join([command_line([*commands, *judged.options]), *arguments])
 
 
 def _run(judged: Judged) -> list[str]:
@@ -167,8 +167,8 @@ def _named(subjects: Iterable[tuple[str, str]], titles: Mapping[str, str]) -> st
 
 def _lists(options: Iterable[str]) -> str:
     """Commands that list the values of some options, in brackets."""
-    found = [text for name, text in _LISTED.items() if any(option.startswith(name) for option in options)]
-    return f" ({'; '.join(found)})" if found else ""
+    listed = [text for name, text in _LISTED.items() if any(option.startswith(name) for option in options)]
+    return f" ({'; '.join(listed)})" if listed else ""
 
 
 def _undecided(judged: Judged, measured: Mapping[str, Trial], undecided: Sequence[Verdict]) -> list[Fact]:
@@ -177,9 +177,9 @@ def _undecided(judged: Judged, measured: Mapping[str, Trial], undecided: Sequenc
     for verdict in undecided:
         steps = settling_steps(measured[verdict.trial], verdict)
         first |= dict.fromkeys([step for step in steps if step.arguments and step.kind != "declare"][:1])
-        by = words.listed([*map(words.next_step, steps)], "or")
+        steps_text = words.listed([*map(words.next_step, steps)], "or")
         text = f"{words.subject(verdict.requirement)}: {words.plain(verdict.reason)}"
-        texts[f"{text}. To settle it: {by}" if by else text] = None
+        texts[f"{text}. To settle it: {steps_text}" if steps_text else text] = None
     # Of one option the last step stands for the others.
     options = {step.arguments[0]: step.arguments for step in first}
     arguments = [argument for step_arguments in options.values() for argument in step_arguments]

@@ -176,14 +176,14 @@ def _failed(trials: Sequence[Trial], named: Trials) -> list[Fact]:
 
 def _disturbed(trials: Sequence[Trial], named: Trials) -> list[Fact]:
     """`2 of 27 sessions: the board throttled (1.0 fp32)`; none where no session was disturbed."""
-    found: list[tuple[str, Caution]] = [
+    cautions: list[tuple[str, Caution]] = [
         (trial.key, caution) for trial in trials for caution in trial.cautions if caution.flag in _DISTURBED
     ]
-    if not found:
+    if not cautions:
         return []
     sessions = sum(len((trial.latency or trial.estimate("images_per_s")).sessions) for trial in trials)
-    counts = words.grouped((key, caution.count or caution.of) for key, caution in found)
-    keys_by_cause = words.grouped((_DISTURBED[caution.flag], key) for key, caution in found)
+    counts = words.grouped((key, caution.count or caution.of) for key, caution in cautions)
+    keys_by_cause = words.grouped((_DISTURBED[caution.flag], key) for key, caution in cautions)
     causes_by_keys = words.grouped(
         (tuple(dict.fromkeys(keys)), cause) for cause, keys in keys_by_cause.items()
     )

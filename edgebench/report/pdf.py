@@ -107,6 +107,6 @@ def _failure(command: list[str], scratch: Path, limit_s: float) -> str:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         messages.seek(0)
-        said = messages.read().decode(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(said) if line.strip()), "it printed nothing")
+        lines = messages.read().decode(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
     return f"exit code {code}: {last[:400]}" if code else ""

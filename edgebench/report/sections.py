@@ -131,8 +131,8 @@ def margins(matrix: Matrix, *, brief: bool = False) -> Section:
     ]
     named = Trials(dict(zip(names, names, strict=True)), dict.fromkeys(names, ""))
     unknown = Notes.of([] if brief else [f"all trials: {text}" for text in matrix.unknown_texts])
-    about = Notes(notes.shared(statements, named, ranges=True))
-    blocks: list[Block] = [*([table] if columns else []), unknown, about]
+    listed = Notes(notes.shared(statements, named, ranges=True))
+    blocks: list[Block] = [*([table] if columns else []), unknown, listed]
     return Section("margins", "Margins and reasons", "", blocks if matrix.profiles else [])
 
 
@@ -190,11 +190,11 @@ def _missions(missions: Sequence[BriefMissions], trials: Sequence[Trial]) -> Sec
         blocks += [Text(f"Not simulated: {brief.reason}.")] if brief.reason else []
     played = [mission for brief in missions for mission in brief.missions]
     ranges = []
-    for figure in FIGURES:
-        if figure.name in _GIST:
-            values = [mission.estimates[figure.name].value for mission in played]
-            known = [value / figure.scale for value in values if value is not None]
-            ranges += [f"{figure.heading} {_span(known)} {figure.unit}"] if known else []
+    for number in FIGURES:
+        if number.name in _GIST:
+            values = [mission.estimates[number.name].value for mission in played]
+            scaled = [value / number.scale for value in values if value is not None]
+            ranges += [f"{number.heading} {_span(scaled)} {number.unit}"] if scaled else []
     if growing := {mission.trial for mission in played if mission.grows}:
         count = len({mission.trial for mission in played})
         ranges.append(f"{len(growing)} of {words.counted(count, 'trial')} overloaded")
@@ -208,12 +208,12 @@ def _span(values: Sequence[float]) -> str:
 
 
 def _latency(trials: Sequence[Trial], named: Trials) -> Section:
-    timed = words.timed(trials)
+    explained = words.timed(trials)
     statements = [
         (trial.key, text)
         for trial in trials
         for text in (
-            f"timed with {trial.scene.text}" if trial in timed else "",
+            f"timed with {trial.scene.text}" if trial in explained else "",
             f"up to {trial.concurrency} requests overlap" if trial.concurrency > 1 else "",
         )
     ]
@@ -241,10 +241,10 @@ def _power(trials: Sequence[Trial], named: Trials, *, brief: bool = False) -> Se
     rails = tables.power_tables(trials, brief=brief)
     headed: list[Block] = [block for table in rails for block in (Heading(table.title), table)]
     mixed = scopes_note(rail for trial in trials for rail in trial.rails)
-    about = [*([Note(mixed)] if mixed else []), *notes.shared(statements, named, ranges=brief)]
+    listed = [*([Note(mixed)] if mixed else []), *notes.shared(statements, named, ranges=brief)]
     plots = [Plot("power-over-time"), Plot("energy")] if rails else []
     reading = [] if brief else reading_notes(trials)
-    blocks = [*map(Text, reading), *headed, Notes(about), *plots]
+    blocks = [*map(Text, reading), *headed, Notes(listed), *plots]
     means_w = [trial.estimate("power_mean_w").value for trial in trials if trial.rails]
     known_w = [mean_w for mean_w in means_w if mean_w is not None]
     gist = f"mean {_span(known_w)} W, " if known_w else ""
@@ -312,7 +312,7 @@ def _confusion_tables(trial: Trial, name: str) -> list[Table]:
         Table(
             f"{name}: the {len(worst)} worst classes (all: predictions.parquet{matrix})",
             of_figures("class", "right", "images"),
-            tuple((classes[at], str(confusion.right[at]), str(confusion.n[at])) for at in worst),
+            tuple((classes[place], str(confusion.right[place]), str(confusion.n[place])) for place in worst),
         ),
         Table(
             f"{name}: the commonest confusions",
@@ -332,12 +332,12 @@ def _warnings(judged: Judged, named: Trials) -> Section:
     ]
     failures = [(trial.key, failure) for trial in trials for failure in trial.failures]
     noted = doubts(judged, named)
-    found = dict.fromkeys([*noted[NOTED:], *notes.cautions(trials, named)])
+    cautions = dict.fromkeys([*noted[NOTED:], *notes.cautions(trials, named)])
     warnings = [
         *notes.shared([(trial.key, incomplete_text(trial)) for trial in trials], named),
         *notes.failures(failures, named),
         *map(Note, dict.fromkeys(general)),
-        *(note for note in found if note not in noted[:NOTED] or note.each),
+        *(note for note in cautions if note not in noted[:NOTED] or note.each),
         *map(Note, filter(None, [unseen_modes(trials)])),
     ]
     return Section("warnings", "Warnings", f"{len(warnings)}", [Notes(warnings)] if warnings else [])

@@ -183,8 +183,14 @@ def latency(trials: Sequence[Trial]) -> Table:
     """Times within an image, with their sessions and passes."""
     latencies = [trial.latency for trial in trials]
     counts = [
-        ("Sessions", [words.MISSING if found is None else str(len(found.sessions)) for found in latencies]),
-        ("Passes or windows", [words.MISSING if found is None else str(found.n) for found in latencies]),
+        (
+            "Sessions",
+            [words.MISSING if latency is None else str(len(latency.sessions)) for latency in latencies],
+        ),
+        (
+            "Passes or windows",
+            [words.MISSING if latency is None else str(latency.n) for latency in latencies],
+        ),
     ]
     return metric_table("latency", trials, words.MEDIAN, *counts)
 
@@ -204,8 +210,8 @@ def power_tables(trials: Sequence[Trial], *, brief: bool = False) -> list[Table]
     names = trial_names(trials)
     rails: dict[tuple[bool, str], list[tuple[Trial, Rail]]] = {}
     for trial in trials:
-        for at, rail in enumerate(trial.rails):
-            rails.setdefault((at > 0, rail_text(rail)), []).append((trial, rail))
+        for place, rail in enumerate(trial.rails):
+            rails.setdefault((place > 0, rail_text(rail)), []).append((trial, rail))
     has_others = any(is_other for is_other, _ in rails)
     tables = []
     for (is_other, name), pairs in sorted(rails.items(), key=lambda item: item[0][0]):

@@ -94,8 +94,8 @@ _LONGEST_NAME = 28  # columns of a trial's or a profile's name, or of one of its
 def print_first_screen(console: Console, screen: FirstScreen, *, details: bool = False) -> None:
     """Print title, machines, decisions, facts and the matrix; `details` prints all of its rows."""
     line(console, screen.title, "bold")
-    about = [screen.subtitle, *screen.machines]
-    for text in [" · ".join(about)] if len(about) == 2 else about:
+    lines = [screen.subtitle, *screen.machines]
+    for text in [" · ".join(lines)] if len(lines) == 2 else lines:
         line(console, text, "dim")
     for answer in screen.answers:
         line(console, f"{answer.title}: {answer.text()}", indent=2)
@@ -177,8 +177,8 @@ def _folded(table: Table, heading: int, signs: Sequence[str] = ()) -> Table:
     for sign in signs:
         rows = tuple(tuple(text.replace(f" {sign}", f"\n{sign}") for text in row) for row in rows)
     columns = []
-    for at, column in enumerate(table.columns):
-        width = max([heading, *(cell_len(line) for row in rows for line in row[at].split("\n"))])
+    for place, column in enumerate(table.columns):
+        width = max([heading, *(cell_len(line) for row in rows for line in row[place].split("\n"))])
         parts = [part for line in column.heading.split("\n") for part in wrapped(line, width)]
         columns.append(replace(column, heading="\n".join(parts)))
     return replace(table, columns=tuple(columns), rows=rows)
@@ -188,25 +188,27 @@ def _column_parts(table: Table, width: int) -> Iterator[Table]:
     """Tables of as many columns as there is room for, each with the names; one at least."""
 
     def part(places: Sequence[int]) -> Table:
-        rows = tuple(tuple(row[at] for at in (0, *places)) for row in table.rows)
-        columns = tuple(table.columns[at] for at in (0, *places))
+        rows = tuple(tuple(row[place] for place in (0, *places)) for row in table.rows)
+        columns = tuple(table.columns[place] for place in (0, *places))
         return _folded(replace(table, columns=columns, rows=rows), _NARROW)
 
     places: list[int] = []
-    for at in range(1, len(table.columns)):
-        if places and _least_width(part([*places, at])) > width:
+    for place in range(1, len(table.columns)):
+        if places and _least_width(part([*places, place])) > width:
             yield part(places)
             places = []
-        places.append(at)
+        places.append(place)
     yield part(places)
 
 
 def _widths(table: Table, *, least: bool = False) -> list[int]:
     """Width of each column, or the `least` in which figures, verdicts and words are whole."""
     widths = []
-    for at, column in enumerate(table.columns):
+    for place, column in enumerate(table.columns):
         rows = [
-            line for text in (column.heading, *(row[at] for row in table.rows)) for line in text.split("\n")
+            line
+            for text in (column.heading, *(row[place] for row in table.rows))
+            for line in text.split("\n")
         ]
         longest = max(map(cell_len, rows))
         if least and not (column.figures or column.verdict):
@@ -225,11 +227,11 @@ def _least_width(table: Table) -> int:
 def _text_widths(table: Table, width: int) -> list[int]:
     """Width of each column if texts share what figures and verdicts leave of `width`."""
     widths, least = _widths(table), _widths(table, least=True)
-    texts = [at for at, column in enumerate(table.columns) if not (column.figures or column.verdict)]
-    room = width - _GAPS[table.look] * (len(widths) - 1) - sum(widths) + sum(widths[at] for at in texts)
-    for number, at in enumerate(sorted(texts, key=lambda at: widths[at])):
-        widths[at] = min(widths[at], max(least[at], room // (len(texts) - number)))
-        room -= widths[at]
+    texts = [place for place, column in enumerate(table.columns) if not (column.figures or column.verdict)]
+    room = width - _GAPS[table.look] * (len(widths) - 1) - sum(widths) + sum(widths[place] for place in texts)
+    for number, place in enumerate(sorted(texts, key=lambda place: widths[place])):
+        widths[place] = min(widths[place], max(least[place], room // (len(texts) - number)))
+        room -= widths[place]
     return widths
 
 

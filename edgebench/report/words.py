@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,20 +46,20 @@ def plain(text: object, limit: int = 400) -> str:
 
 def reading(images: ImagesRecord) -> str:
     """Sentence on how the pictures of a set were read and resized; "" for a set of no picture files."""
-    by = images.reading
-    if by is None:
+    resizing = images.reading
+    if resizing is None:
         return ""
-    share = f" (share {percent(by.crop_share)})" if by.crop_share else ""
-    how = {"stretch": "stretched", "crop": f"cropped{share}", "pad": "padded with black"}[by.mode]
-    ways = (
-        f"{how} to {by.width} x {by.height} pixels",
-        f"{by.filter}{' with antialiasing' if by.is_antialiased else ''}",
-        "grey" if by.channels == 1 else "",
-        "turned upright by EXIF" if by.is_upright else "",
-        f"Pillow {plain(by.pillow, 40)}",
+    share = f" (share {percent(resizing.crop_share)})" if resizing.crop_share else ""
+    how = {"stretch": "stretched", "crop": f"cropped{share}", "pad": "padded with black"}[resizing.mode]
+    parts = (
+        f"{how} to {resizing.width} x {resizing.height} pixels",
+        f"{resizing.filter}{' with antialiasing' if resizing.is_antialiased else ''}",
+        "grey" if resizing.channels == 1 else "",
+        "turned upright by EXIF" if resizing.is_upright else "",
+        f"Pillow {plain(resizing.pillow, 40)}",
         f"{images.unreadable} more could not be read" if images.unreadable else "",
     )
-    return f"Pictures: {'; '.join(filter(None, ways))}."
+    return f"Pictures: {'; '.join(filter(None, parts))}."
 
 
 def moment(utc: str) -> str:
@@ -97,8 +97,8 @@ def outward(value: float, places: int, *, up: bool) -> str:
     """A value rounded up or down, so that an interval never looks narrower than it is."""
     places = 2 - math.floor(math.log10(abs(value))) if abs(value) >= LARGE else places
     steps = value * 10.0**places
-    whole = math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)
-    return fixed(whole / 10.0**places, places)
+    rounded = math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)
+    return fixed(rounded / 10.0**places, places)
 
 
 def estimate(
@@ -130,14 +130,14 @@ def estimate(
         if half > 0:
             places = max(places, min(decimals(finest, 1), decimals(value, 5)))
     least = "" if low is None else outward(low, places, up=False)
-    most = "" if high is None else outward(high, places, up=True)
+    upper = "" if high is None else outward(high, places, up=True)
     ends = (
-        f"{least} to {most}"
-        if least and most
+        f"{least} to {upper}"
+        if least and upper
         else f"from {least}"
         if least
-        else f"up to {most}"
-        if most
+        else f"up to {upper}"
+        if upper
         else ""
     )
     if value is None:
@@ -145,17 +145,17 @@ def estimate(
     text = fixed(value, places)
     if not is_wide:
         return f"{text} ±{outward(half, places, up=True)}{unit}"
-    if least and most:
+    if least and upper:
         return f"{text} ({ends}){unit}"
-    return f"{text}{unit}, {ends}" if ends and text not in (least, most) else f"{text}{unit}"
+    return f"{text}{unit}, {ends}" if ends and text not in (least, upper) else f"{text}{unit}"
 
 
-def interval(found: Estimate, scale: float = 1.0) -> str:
+def interval(shown: Estimate, scale: float = 1.0) -> str:
     """An estimate with its interval, without its unit, which is `scale` base units."""
-    if found.is_exact and found.value is not None:
-        return estimate(found.value / scale)
+    if shown.is_exact and shown.value is not None:
+        return estimate(shown.value / scale)
     value, low, high = (
-        None if number is None else number / scale for number in (found.value, found.low, found.high)
+        None if number is None else number / scale for number in (shown.value, shown.low, shown.high)
     )
     return estimate(value, low, high)
 
@@ -203,9 +203,9 @@ def alike_timed(trials: Sequence[Trial]) -> list[Trial]:
     return groups[0] or groups[1]
 
 
-def right_of(found: Estimate) -> str:
+def right_of(share: Estimate) -> str:
     """A share as `954/1000`."""
-    return MISSING if found.value is None or not found.n else f"{round(found.value * found.n)}/{found.n}"
+    return MISSING if share.value is None or not share.n else f"{round(share.value * share.n)}/{share.n}"
 
 
 def assumed(trial: Trial) -> str:
@@ -367,16 +367,16 @@ def screen_word(word: str) -> str:
 
 def judged(verdict: Verdict) -> str:
     """The estimate that was judged, with its interval and unit: `above 5.00 W` where it is a bound alone."""
-    found, unit = verdict.estimate, spaced(verdict.requirement.unit)
-    if found.objection and not verdict.requirement.at_least:
-        found = replace(found, high=None)  # an end that passes no limit
-    ends = [end for end in (found.low, found.high) if end is not None]
-    if found.value is None and len(ends) == 1:
-        side = ("above" if found.strict else "at least") if found.high is None else ""
-        side = side or ("below" if found.strict else "at most")
+    shown, unit = verdict.estimate, spaced(verdict.requirement.unit)
+    if shown.objection and not verdict.requirement.at_least:
+        shown = replace(shown, high=None)  # an end that passes no limit
+    ends = [end for end in (shown.low, shown.high) if end is not None]
+    if shown.value is None and len(ends) == 1:
+        side = ("above" if shown.strict else "at least") if shown.high is None else ""
+        side = side or ("below" if shown.strict else "at most")
         end = ends[0] / verdict.requirement.scale
         return f"{side} {quantity(end)}{unit}" if math.isfinite(end) else "without end"
-    text = interval(found, verdict.requirement.scale)
+    text = interval(shown, verdict.requirement.scale)
     return text if text == MISSING else f"{text}{unit}"
 
 
@@ -388,8 +388,8 @@ def value(verdict: Verdict) -> str:
 
 def basis(verdict: Verdict) -> str:
     """Scope of a power meter, `board`, or kind of a declared number, `declared maximum`; "" for others."""
-    known = verdict.estimate.basis
-    return "" if known in ("declared", "published") else plain(known, 20)
+    basis = verdict.estimate.basis
+    return "" if basis in ("declared", "published") else plain(basis, 20)
 
 
 def margin(verdict: Verdict) -> str:
@@ -429,7 +429,7 @@ def several(names: Sequence[str]) -> str:
 def together(names: Sequence[str]) -> str:
     """`Mission number 1, 2, 3 and 6 more`: the words that all names begin with once."""
     parts = [name.split(" ") for name in names]
-    alike = takewhile(lambda words: len(set(words)) == 1, zip(*(part[:-1] for part in parts), strict=False))
+    alike = takewhile(lambda column: len(set(column)) == 1, zip(*(part[:-1] for part in parts), strict=False))
     shared = len(list(alike))
     return several([*names[:1], *(" ".join(part[shared:]) for part in parts[1:])])
 
@@ -463,7 +463,7 @@ def count(value: float) -> str:
     return fixed(value, 0, ",")
 
 
-# Values as JSON can carry them, and the text that is printed.
+# Text of a JSON document.
 
 
 SCHEMA_VERSION = 1
@@ -472,26 +472,6 @@ SCHEMA_VERSION = 1
 def as_json(document: Mapping[str, Any]) -> str:
     """The document as text, ending with a newline; characters outside ASCII are escaped."""
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
-
-
-def clean(value: Any) -> Any:
-    """A value as JSON can carry it: numbers that are not finite become null, numpy's become Python's.
-
-    Of a dataclass it has the fields that its `repr` has; the others are internal.
-    """
-    if is_dataclass(value):
-        value = {field.name: getattr(value, field.name) for field in fields(value) if field.repr}
-    if isinstance(value, Mapping):
-        return {str(key): clean(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [clean(item) for item in value]
-    if hasattr(value, "tolist"):  # a numpy scalar or array, without importing numpy for it
-        return clean(value.tolist())
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value)
 
 
 # Numbers by which tables sort.
@@ -506,5 +486,5 @@ def sort_value(text: str) -> str:
     share = _OF_N.match(text)
     if share and int(share[2]):
         return repr(int(share[1]) / int(share[2]))
-    found = _NUMBER.search(text)
-    return found[0].replace(",", "").removeprefix("+") if found else ""
+    match = _NUMBER.search(text)
+    return match[0].replace(",", "").removeprefix("+") if match else ""

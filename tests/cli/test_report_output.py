@@ -46,7 +46,9 @@ def test_a_form_without_a_file_goes_to_stdout_and_stdout_is_markdown_unless_said
 
 def test_the_help_names_every_form() -> None:
     text = " ".join(report("--help").stdout.replace("│", " ").split())
-    assert all(form.endings[0] in text and f"{form.name} ({form.what})" in text for form in FORMS.values())
+    assert all(
+        form.endings[0] in text and f"{form.name} ({form.description})" in text for form in FORMS.values()
+    )
 
 
 @pytest.mark.parametrize(

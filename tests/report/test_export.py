@@ -66,7 +66,7 @@ def test_a_form_by_name_is_the_file_of_its_ending(whole: Judged, tmp_path: Path)
         form_of(Path("a.html"), "csv")
     with pytest.raises(UsageError) as caught:
         form_of(STANDARD_OUTPUT, "docx")
-    assert all(f"{form.name} ({form.what})" in caught.value.fix for form in FORMS.values())
+    assert all(f"{form.name} ({form.description})" in caught.value.fix for form in FORMS.values())
 
 
 def test_csv_has_a_row_a_trial_and_keeps_every_digit(whole: Judged) -> None:

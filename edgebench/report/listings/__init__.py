@@ -7,10 +7,11 @@ from typing import Any
 
 from rich.console import Console
 
+from edgebench.judge.document import plain
 from edgebench.report import words
 from edgebench.report.blocks import Block
 from edgebench.report.terminal import print_blocks
-from edgebench.report.words import SCHEMA_VERSION, clean
+from edgebench.report.words import SCHEMA_VERSION
 
 
 def show_listing(
@@ -25,5 +26,5 @@ def show_listing(
 
 def write_json(console: Console, value: Mapping[str, Any]) -> None:
     """Write a document of this schema; not through the console, which would wrap long strings."""
-    document: dict[str, Any] = clean({"schema_version": SCHEMA_VERSION, **value})
+    document: dict[str, Any] = plain({"schema_version": SCHEMA_VERSION, **value})
     console.file.write(words.as_json(document))

@@ -66,22 +66,22 @@ def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool
 
 def print_board(console: Console, name: str, board: Board, *, as_json: bool = False) -> None:
     """Print one board: each figure with where it is from, or that it is not known."""
-    about = [
+    facts = [
         board.title,
         "plugged into a host, which has a --board of its own" if board.plugged_in else "",
         f"calls itself: {'; '.join(board.models)}" if board.models else "",
     ]
-    known = {
+    sourced = {
         word: (_text(board, fact), stated.source)
         for fact, word in BOARD_FACTS.items()
         if (stated := getattr(board, fact))
     }
-    known |= {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in board.power}
-    figures = [*BOARD_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
+    sourced |= {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in board.power}
+    names = [*BOARD_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
     columns = (Column("figure"), Column("value"), Column("source", long=True))
-    rows = tuple((figure, *known.get(figure, (UNKNOWN, ""))) for figure in figures)
+    rows = tuple((figure, *sourced.get(figure, (UNKNOWN, ""))) for figure in names)
     note = Notes.of([board.note and f"note: {board.note}"])
-    blocks: list[Block] = [Heading(name), Notes.of(about), Table("figures", columns, rows), note]
+    blocks: list[Block] = [Heading(name), Notes.of(facts), Table("figures", columns, rows), note]
     show_listing(console, {"board": board_record(name, board)}, blocks, as_json=as_json)
 
 
@@ -186,9 +186,9 @@ def print_checks(console: Console, checks: Sequence[Mapping[str, Any]], *, as_js
     if as_json:
         return write_json(console, {"targets": [dict(check) for check in checks]})
     for check in checks:
-        known = BoardFacts.of(check.get("facts") or {})
+        board_facts = BoardFacts.of(check.get("facts") or {})
         line(console, f"{check.get('target')} ({check.get('device')})", "bold")
-        print_blocks(console, [facts("board", gathered(flat(known.model_dump())))])
+        print_blocks(console, [facts("board", gathered(flat(board_facts.model_dump())))])
         print_findings(console, check.get("findings", ()))
 
 

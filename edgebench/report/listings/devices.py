@@ -51,17 +51,17 @@ def print_devices(
     """Print what can be measured here, with the options that `--set` takes, and the meters, a line each."""
     blocks: list[Block] = []
     for row in rows:
-        most = f"1 to {row.most_batch}" if row.most_batch > 1 else "1"
-        batch = most if row.default_batch == 1 else f"{most} (default {row.default_batch})"
+        batches = f"1 to {row.most_batch}" if row.most_batch > 1 else "1"
+        batch = batches if row.default_batch == 1 else f"{batches} (default {row.default_batch})"
         flags = [flag for flag, taken in (("--host", row.takes_host), ("--port", row.takes_port)) if taken]
-        about = [
+        option = [
             row.description,
             f"precisions: {', '.join(row.precisions)}; batch: {batch}",
             f"takes {' and '.join(flags)}" if flags else "",
             f"meters: {', else '.join(row.meters)}, unless --meter names another" if row.meters else "",
-            *(f"--set {name}=...: {_option(about)}" for name, about in row.options.items()),
+            *(f"--set {name}=...: {_option(option)}" for name, option in row.options.items()),
         ]
-        blocks += [Heading(row.name), Notes.of(about)]
+        blocks += [Heading(row.name), Notes.of(option)]
     described = [f"{name}: {description}" for name, description in meters.items()]
     blocks += [Text("No device is installed.")] if not rows else []
     blocks += [Heading("meters"), Notes.of(described or ["none"])]
@@ -69,14 +69,14 @@ def print_devices(
     show_listing(console, document, blocks, as_json=as_json)
 
 
-def _option(about: Mapping[str, Any]) -> str:
+def _option(option: Mapping[str, Any]) -> str:
     """Values that an option takes, from its JSON schema."""
-    kinds = [about, *about.get("anyOf", ())]
+    kinds = [option, *option.get("anyOf", ())]
     values = next((kind["enum"] for kind in kinds if "enum" in kind), None)
     types = [str(kind["type"]) for kind in kinds if "type" in kind and kind["type"] != "null"]
     choices = ", ".join(map(str, values)) if values else " or ".join(types) or "a value"
-    default = about.get("default")
-    described = f"; {about['description']}" if about.get("description") else ""
+    default = option.get("default")
+    described = f"; {option['description']}" if option.get("description") else ""
     return f"{choices}{described}" + ("" if default in (None, "") else f" (default {default})")
 
 
@@ -96,8 +96,13 @@ def print_findings(console: Console, findings: Sequence[Mapping[str, Any]], *, a
 
 def _print_lines(console: Console, subjects: Sequence[str], findings: Sequence[Mapping[str, Any]]) -> None:
     for subject, finding in zip(subjects, findings, strict=True):
-        level = str(finding.get("level", ""))
-        line(console, f"{level:<8} {subject}: {finding.get('message', '')}", _LEVELS.get(level, ""), indent=2)
+        severity = str(finding.get("level", ""))
+        line(
+            console,
+            f"{severity:<8} {subject}: {finding.get('message', '')}",
+            _LEVELS.get(severity, ""),
+            indent=2,
+        )
         lines(console, [f"fix: {finding['fix']}" if finding.get("fix") else ""], indent=11)
 
 
@@ -106,8 +111,8 @@ def print_profiles(console: Console, profiles: Sequence[Mapping[str, Any]], *, a
     blocks: list[Block] = []
     for profile in profiles:
         requirements = map(requirement, profile.get("requirements", ()))
-        about = Notes.of([str(profile.get("title") or ""), *requirements])
-        blocks += [Heading(str(profile.get("name", ""))), about]
+        notes = Notes.of([str(profile.get("title") or ""), *requirements])
+        blocks += [Heading(str(profile.get("name", ""))), notes]
     document = {"profiles": [dict(profile) for profile in profiles]}
     show_listing(console, document, blocks or [Text("There are none.")], as_json=as_json)
 
@@ -152,8 +157,8 @@ def print_problems(
         texts.append(f"{problem.get('file', '')}{number}: {problem.get('what', '')}")
         texts.append(f"fix: {problem['fix']}" if problem.get("fix") else "")
     document = {"profile": profile, "problems": [dict(problem) for problem in problems]}
-    about = Notes.of(texts or [f"{profile}: nothing is wrong with it."])
-    show_listing(console, document, [about], as_json=as_json)
+    notes = Notes.of(texts or [f"{profile}: nothing is wrong with it."])
+    show_listing(console, document, [notes], as_json=as_json)
 
 
 def schedule(record: Mapping[str, Any]) -> str:

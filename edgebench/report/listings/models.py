@@ -35,8 +35,12 @@ def print_variants(
     columns = of_figures("variant", "parameters", "file", "right of n", "same as fp32")
     blocks: list[Block] = [Table("variants", columns, tuple(map(_variant_cells, rows)))]
     overlapping = any((row.get("evaluation") or {}).get("overlapping") for row in rows)
-    reasons = dict.fromkeys(row["accuracy_reason"] for row in rows if row.get("accuracy_reason"))
-    texts = [f"{', '.join(_models(rows, reason))}: {reason}" for reason in reasons]
+    by_reason = words.grouped(
+        (row["accuracy_reason"], str(row.get("variant", "")).rpartition("-")[0])
+        for row in rows
+        if row.get("accuracy_reason")
+    )
+    texts = [f"{', '.join(dict.fromkeys(models))}: {reason}" for reason, models in by_reason.items()]
     blocks.append(Notes.of([words.OVERLAP_NOTE if overlapping else "", *texts]))
     for row in rows:
         if artifact := row.get("artifact"):
@@ -48,12 +52,6 @@ def print_variants(
     known = {"families": [dict(family) for family in families]} if families else {}
     document = {"variants": [dict(row) for row in rows], **known}
     show_listing(console, document, [*blocks, *_families(families)], as_json=as_json)
-
-
-def _models(rows: Sequence[Mapping[str, Any]], reason: str) -> list[str]:
-    """The models, without precision, that have no accuracy for one reason."""
-    variants = [str(row.get("variant", "")) for row in rows if row.get("accuracy_reason") == reason]
-    return list(dict.fromkeys(name.rpartition("-")[0] for name in variants))
 
 
 def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -165,7 +163,7 @@ def _rule(taken: Mapping[str, Any]) -> str:
     """Rule from pixels to numbers: one term for all channels or one per channel, and the source."""
     divisors, offsets = (taken.get(f"{name}s", [taken.get(name)]) for name in ("divisor", "offset"))
     pairs = list(zip(divisors, offsets, strict=True))
-    terms = [f"p / {by:.6g} {'-' if offset < 0 else '+'} {abs(offset):.6g}" for by, offset in pairs]
+    terms = [f"p / {divisor:.6g} {'-' if offset < 0 else '+'} {abs(offset):.6g}" for divisor, offset in pairs]
     rule = f"pixel p as {', '.join(terms)}" if set(pairs) != {(1, 0)} else "pixels as they are (0 to 255)"
     return f"{rule}; source: {taken['told_by']}" if "told_by" in taken else rule
 

@@ -85,16 +85,17 @@ def _time(forecast: TrialForecast) -> str:
 
 def _notes(plan: Plan, forecasts: Sequence[TrialForecast]) -> list[str]:
     trials, sessions = counted(len(forecasts), "trial"), counted(plan.sessions, "session")
-    most = "at most " if plan.adaptive else ""
+    latency = "infer_s" if all(gives_windows(trial.target) for trial in plan.trials) else "image_s"
+    prefix = "at most " if plan.adaptive else ""
     return [
-        f"{trials}, {most}{sessions} of {_steady(plan)} each, {_covered_patches(plan)}",
+        f"{trials}, {prefix}{sessions} of {_steady(plan)} each, {_covered_patches(plan)}",
         run_text(len(forecasts) * plan.sessions, run_seconds(plan, forecasts), plan),
         ""
         if plan.max_time_s is None
         else f"no session starts after {duration_text(plan.max_time_s)} of measuring",
         ""
         if plan.target_ci is None
-        else f"a trial ends at a half-width of {share_text(plan.target_ci)} of {_latency_name(plan)}, "
+        else f"a trial ends at a half-width of {share_text(plan.target_ci)} of {latency}, "
         f"from {SHAPE_SESSIONS} sessions on",
         "a trial ends when every verdict that can be settled is settled, "
         f"from {plan.min_sessions} sessions on; before {SHAPE_SESSIONS} only with margins above "
@@ -103,11 +104,6 @@ def _notes(plan: Plan, forecasts: Sequence[TrialForecast]) -> list[str]:
         else "",
         *warnings_of(plan, forecasts),
     ]
-
-
-def _latency_name(plan: Plan) -> str:
-    """Column of the latency whose interval ends a trial; windows time the runtime alone."""
-    return "infer_s" if all(gives_windows(trial.target) for trial in plan.trials) else "image_s"
 
 
 def _steady(plan: Plan) -> str:
@@ -121,12 +117,12 @@ def _steady(plan: Plan) -> str:
 
 def _covered_patches(plan: Plan) -> str:
     """Patches of a pass, such as `400 patches a pass`, or of a measurement: `1 of 400 patches`."""
-    whole = [plan.scene_of(trial) for trial in plan.trials if trial.patches is None]
-    texts = [f"{_patches(whole or [plan.scene])} a pass"] if whole or not plan.trials else []
+    scenes = [plan.scene_of(trial) for trial in plan.trials if trial.patches is None]
+    texts = [f"{_patches(scenes or [plan.scene])} a pass"] if scenes or not plan.trials else []
     for trial in plan.trials:
         if trial.patches is not None:
-            each = "" if gives_windows(trial.target) else " a pass"
-            texts.append(f"{trial.patches} of {_patches([plan.scene_of(trial)])}{each}")
+            per_pass = "" if gives_windows(trial.target) else " a pass"
+            texts.append(f"{trial.patches} of {_patches([plan.scene_of(trial)])}{per_pass}")
     return " or ".join(dict.fromkeys(texts))
 
 
@@ -134,5 +130,5 @@ def _patches(scenes: Sequence[Scene]) -> str:
     """Number of patches, or samples, of scenes; several numbers where they differ."""
     counts = " or ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
     noun = "sample" if all(scene.kind == "samples" for scene in scenes) else "patch"
-    many = "samples" if noun == "sample" else "patches"
-    return f"{counts} {noun if counts == '1' else many}"
+    plural = "samples" if noun == "sample" else "patches"
+    return f"{counts} {noun if counts == '1' else plural}"

@@ -57,9 +57,9 @@ def history(series: Sequence[TrialSeries], *, ax: Place = None) -> list[Axes]:
 def _draw(axes: Axes, series: TrialSeries) -> None:
     scale = 100.0 if series.is_share else 1.0
     shown = series.results
-    begun = [datetime.fromisoformat(point.begun_utc) for point in shown if point.begun_utc]
-    dated = len(begun) == len(shown)
-    dates = [float(date2num(time)) for time in begun]  # type: ignore[no-untyped-call]
+    times = [datetime.fromisoformat(point.begun_utc) for point in shown if point.begun_utc]
+    dated = len(times) == len(shown)
+    dates = [float(date2num(time)) for time in times]  # type: ignore[no-untyped-call]
     places = dates if dated else [float(number) for number in range(len(shown))]
     values = [scale * point.value for point in shown]
     # 0 would draw the caps of an interval.
@@ -74,10 +74,10 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
     cuts = [names.index(change.result) for change in series.changes]
     edges = [0, *cuts, len(values)]
     for first, end in pairwise(edges):
-        level = sum(values[first:end]) / (end - first)
-        axes.plot([places[first], places[end - 1]], [level, level], color=drawing.INK, linewidth=1.0)
-    for at, change in zip(cuts, series.changes, strict=True):
-        between = (places[at - 1] + places[at]) / 2
+        mean = sum(values[first:end]) / (end - first)
+        axes.plot([places[first], places[end - 1]], [mean, mean], color=drawing.INK, linewidth=1.0)
+    for cut, change in zip(cuts, series.changes, strict=True):
+        between = (places[cut - 1] + places[cut]) / 2
         worse = change.word == "worse"
         is_late = between - places[0] > 0.6 * (places[-1] - places[0])  # then the text goes before it
         axes.axvline(
