@@ -45,7 +45,7 @@ CLASSES: dict[str, tuple[Subject, ...]] = {
                 "agent", "link", "measure", "testing", "attacks/test_evil", "attacks/test_hostile_agent",
                 "attacks/test_clocks", "attacks/test_load_bursts", "attacks/test_short_stamps",
                 "attacks/test_stalls", "attacks/test_escaping", "attacks/test_resume", "survival/test_clocks",
-                "survival/test_dying", "cli/test_doctor", "fit/test_request_latency",
+                "survival/test_dying", "cli/test_doctor", "judge/test_request_latency",
             ),
         ),
         Subject(
@@ -84,7 +84,7 @@ CLASSES: dict[str, tuple[Subject, ...]] = {
             "flood; log files of other programs",
             (
                 "probes", "agent/test_sampler", "agent/test_port_access", "attacks/test_dying_meter",
-                "attacks/test_unplugged", "attacks/test_tegrastats", "cli/test_meters", "fit/test_power",
+                "attacks/test_unplugged", "attacks/test_tegrastats", "cli/test_meters", "judge/test_power",
                 "link/test_host_probes", "link/test_session_probes", "link/test_sample_spool",
                 "link/test_load_bursts", "measure/test_meter", "plan/test_meters", "report/plots/test_power",
                 "stats/test_meter", "store/test_probe_table", "report/test_telemetry",
@@ -128,7 +128,7 @@ CLASSES: dict[str, tuple[Subject, ...]] = {
         Subject(
             "Settings and profiles",
             "TOML and values that cannot be: one message with its place and fix",
-            ("plan", "fit", "walk", "cli"),
+            ("plan", "fit", "judge", "walk", "cli"),
         ),
     ),
     "Not trusted": (

@@ -62,10 +62,12 @@ def test_json_is_one_valid_document(measured):
     assert len(document["trials"]) == 2
     trial = document["trials"][0]
     assert trial["status"] == "done"
-    assert trial["image_s"]["low"] <= trial["image_s"]["median"] <= trial["image_s"]["high"]
-    assert trial["image_s"]["sessions"] == 3
-    assert trial["power"] is None and "meter" in trial["power_reason"]
-    assert trial["accuracy"]["n"] == 10
+    estimates = trial["estimates"]
+    image_s, power = estimates["image_s"], estimates["power_mean_w"]
+    assert image_s["low"] <= image_s["value"] <= image_s["high"]
+    assert len(image_s["session_values"]) == 3
+    assert power["value"] is None and "meter" in power["reason"]
+    assert estimates["accuracy"]["n"] == 10
     verdicts = {(one["requirement"], one["verdict"]) for one in document["verdicts"]}
     assert ("latency", "pass") in verdicts
     assert any(word == "unknown" for _, word in verdicts)
