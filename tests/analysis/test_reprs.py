@@ -38,7 +38,7 @@ def test_a_notebook_shows_each_trial_with_figures_power_and_verdicts(results: ed
     texts = Tags(html).texts
     headings = texts[1 : texts.index("cpu")]
     assert headings[:4] == ["target", "variant", "status", "Latency per image, s"]
-    assert {"Peak sample, W", "power by", "disco-realtime"} <= set(headings)
+    assert {"Peak, W", "power by", "disco-realtime"} <= set(headings)
     assert html.count("<tr") == 1 + 12
     assert "0.292 ±0.003" in texts and "✕ fail" in texts and "not run" in texts
     assert any("12 MB" in text for text in texts)
