@@ -173,9 +173,8 @@ def test_each_of_several_sources_is_played_with_pictures_of_its_own(session_cach
     assert [(scene.rows, scene.columns) for scene in scenes] == [(2, 3), (1, 4)]
     accuracies = [trial.estimate("accuracy") for trial in (first, second)]
     assert [accuracy.n for accuracy in accuracies] == [20, 30]
-    assert all(
-        accuracy.value and accuracy.value > 0.6 for accuracy in accuracies
-    )  # nine of ten, and never one of five
+    # nine of ten, and never one of five
+    assert all(accuracy.value and accuracy.value > 0.6 for accuracy in accuracies)
 
 
 @pytest.mark.slow
