@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.console import Console
 
-from edgebench.judge.document import plain
 from edgebench.report import words
 from edgebench.report.blocks import Block
 from edgebench.report.terminal import print_blocks
@@ -26,5 +25,7 @@ def show_listing(
 
 def write_json(console: Console, value: Mapping[str, Any]) -> None:
     """Write a document of this schema; not through the console, which would wrap long strings."""
+    from edgebench.judge.document import plain  # loads pydantic, which no table needs
+
     document: dict[str, Any] = plain({"schema_version": SCHEMA_VERSION, **value})
     console.file.write(words.as_json(document))
