@@ -80,7 +80,7 @@ def test_who_imports_it_gets_the_same_figures(result, packed, tmp_path):
     for before, after in zip(here, there, strict=True):
         assert before.rails and after.rails
         for name in ("image_s", "accuracy", "power_mean_w", "energy_j"):
-            assert after.estimate(name) == before.estimate(name)
+            assert after.estimate(name).value == before.estimate(name).value
     assert load(unpacked.path).warnings == []
     assert load(unpacked.path).image_paths == {"ab" * 32: ("ice/1.jpg", "~/water/2.jpg")}
 
