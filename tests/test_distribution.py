@@ -129,7 +129,9 @@ def test_an_empty_environment_measures_with_it(wheel, tmp_path):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]
     [trial] = json.loads(run.stdout)["trials"]
-    assert trial["status"] == "done" and trial["image_s"]["median"] > 0 and trial["accuracy"]["n"] == 20
+    estimates = trial["estimates"]
+    assert trial["status"] == "done" and estimates["image_s"]["value"] > 0
+    assert estimates["accuracy"]["n"] == 20
     listed = edgebench_command("fit", "--reference", "--json")
     assert listed.returncode in (0, 3) and json.loads(listed.stdout)["trials"]
     template = edgebench_command("new", "backend", "my-board")

@@ -52,7 +52,7 @@ def test_a_folder_of_another_user_is_said(judged: Judged, monkeypatch: pytest.Mo
     require_root()
 
     def refusal() -> list[str]:
-        monkeypatch.setattr("edgebench.report.forms.export_csv", None)
+        monkeypatch.setattr("edgebench.report.documents.export_csv", None)
         try:
             export(judged, folder / "report.csv")
         except EdgeBenchError as error:

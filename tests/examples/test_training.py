@@ -90,7 +90,7 @@ def test_flowers_are_split_as_published_and_run_measures_the_weights(garden: Gar
         for path in (garden.folder / "results" / "flowers").glob("trials/*/trial.json")
     ]
     assert {trial["variant"].rpartition("-")[2] for trial in trials} == {"fp32", "fp16", "int8"}
-    assert {trial["accuracy"]["n"] for trial in trials} == {EACH}
+    assert {trial["estimates"]["accuracy"]["n"] for trial in trials} == {EACH}
     again = train("flowers.py", *words, field=garden)
     assert again.returncode == 1
     assert "is no new .npz file" in again.stderr

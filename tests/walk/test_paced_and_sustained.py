@@ -19,9 +19,9 @@ def test_a_scene_every_so_often(place):
     jsonschema.validate(document, schema("result"))
     [trial] = document["trials"]
     assert document["experiment"]["period_s"] == 0.2
-    paced = trial["paced"]
-    assert (paced["period_s"], paced["passes"]) == (0.2, 6)
-    assert (paced["misses"] > 0) == (paced["worst_lateness_s"] > 0)
+    misses, lateness_s = (trial["estimates"][name] for name in ("deadline_misses", "lateness_s"))
+    assert (trial["period_s"], misses["n"]) == (0.2, 6)
+    assert (misses["value"] > 0) == (lateness_s["value"] > 0)
     assert trial["sustained"] is None
     results = edgebench.load(place.folder / "results" / "paced")
     steady = results.passes.query("phase == 'steady'")
@@ -46,7 +46,8 @@ def test_deadlines_that_are_missed_are_warned_of(place):
     assert (verdict["verdict"], verdict["value"]) == ("fail", 1.0)
     assert "missed deadlines" in (place.folder / "results" / "late" / "report.html").read_text()
     [trial] = json.loads(done.stdout)["trials"]
-    assert trial["paced"]["misses"] == trial["paced"]["passes"] == 6
+    misses = trial["estimates"]["deadline_misses"]
+    assert (misses["value"], misses["n"]) == (1.0, 6)
     late = "6 of 6 paced passes were not done when the next had to start"
     assert any(late in warning for warning in trial["warnings"])
 
@@ -60,9 +61,9 @@ def test_a_median_a_minute_instead_of_a_number_of_passes(place):
     assert trial["status"] == "done"
     [minute] = trial["sustained"]["minutes"]
     assert minute["minute"] == 0
-    assert minute["n"] == trial["image_s"]["n"] > 2
+    assert minute["n"] == trial["estimates"]["image_s"]["n"] > 2
     assert trial["sustained"]["suspected"] is bool(trial["sustained"]["because"])
-    assert trial["paced"] is None
+    assert trial["estimates"]["deadline_misses"]["value"] is None
     steady = edgebench.load(place.folder / "results" / "long").passes.query("phase == 'steady'")
     assert (steady["end_ns"].max() - steady["start_ns"].min()) >= 1_200_000_000
     assert "of each minute" in (place.folder / "results" / "long" / "report.html").read_text()

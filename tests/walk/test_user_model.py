@@ -88,11 +88,13 @@ def test_every_export_shows_them(walked: tuple[Place, Done]):
     document = json.loads(done.stdout)
     jsonschema.validate(document, schema("result"))
     tower, two = document["trials"]
-    assert tower["accuracy"]["k"] == tower["accuracy"]["n"] == 9
-    share = f"{100 * tower['scene_covered']:.1f} %"
-    assert tower["timed"].endswith(f"patches of 60 x 40, 50 apart, {share} of the scene")
-    assert two["scene_covered"] is None and "no picture" in two["reasons"]["scene_covered"]
-    assert two["accuracy"] is None and "2 inputs" in two["reasons"]["accuracy"]
+    accuracy = tower["estimates"]["accuracy"]
+    assert (accuracy["value"], accuracy["n"]) == (1.0, 9)
+    share = f"{100 * tower['scene']['covered']:.1f} %"
+    assert tower["scene"]["text"].endswith(f"patches of 60 x 40, 50 apart, {share} of the scene")
+    missing = two["estimates"]["accuracy"]
+    assert two["scene"]["covered"] is None
+    assert missing["value"] is None and "2 inputs" in missing["reason"]
     page = (place.folder / "results" / "mine" / "report.html").read_text()
     assert tower["variant"].removesuffix("-fp32") in page
     assert "Latency per image by model and precision" in page

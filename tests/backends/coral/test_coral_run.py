@@ -122,7 +122,7 @@ def test_figures_of_the_processor_are_marked_everywhere(bench):
     for form in (".md", ".csv", ".json"):
         assert "on the CPU" in export(judged, bench.folder / f"exported{form}").read_text(), form
     [trial] = json.loads((bench.folder / "exported.json").read_text())["trials"]
-    assert trial["mark"] == "on the CPU"
+    assert trial["marks"] == ["on the CPU"]
 
 
 def test_without_compiler_and_artifact_it_says_what_to_do(bench):

@@ -88,9 +88,9 @@ def test_passes_of_a_part_are_scaled_up_and_flagged_everywhere(run, call, board,
         call("report", "one", "-o", name)
     texts = {suffix: (tmp_path / f"one.{suffix}").read_text() for suffix in ("json", "csv", "html", "md")}
     [exported] = json.loads(texts["json"])["trials"]
-    assert (exported["measured_patches"], exported["extrapolated"]) == (5, True)
+    assert exported["scene"]["measured_patches"] == 5 and "extrapolated" in exported["marks"]
     [row] = csv.DictReader(texts["csv"].splitlines())
-    assert (row["measured_patches"], row["extrapolated"].lower()) == ("5", "true")
+    assert "extrapolated" in row["marks"]
     for suffix in ("html", "md"):
         assert "extrapolated" in texts[suffix] and "5 of 12 patches" in texts[suffix]
         assert "patchify" in texts[suffix]

@@ -54,9 +54,10 @@ def test_a_run_on_an_emulated_board_tells_instructions_and_no_time(tmp_path, ses
         assert place.run("report", "emulated", "-o", name).returncode == 0
     document = json.loads((tmp_path / "out.json").read_text())
     [trial] = document["trials"]
-    assert trial["instructions"] == steady
-    assert trial["infer_s"] is None and "emulated" in trial["reasons"]["infer_s"]
-    assert trial["accuracy"]["k"] == trial["accuracy"]["n"] == 2
+    estimates = trial["estimates"]
+    assert estimates["instructions"]["value"] == steady
+    assert estimates["infer_s"]["value"] is None and "emulated" in estimates["infer_s"]["reason"]
+    assert (estimates["accuracy"]["value"], estimates["accuracy"]["n"]) == (1.0, 2)
     [row] = csv.DictReader((tmp_path / "out.csv").read_text().splitlines())
     assert float(row["instructions"]) == steady
     for text in (done.stdout, (tmp_path / "out.md").read_text(), (tmp_path / "out.html").read_text()):

@@ -110,5 +110,5 @@ def test_a_board_with_another_model_is_flashed_and_measured(
     assert places == sorted(places)
     [trial] = json.loads(done.stdout)["trials"]
     # The board that was measured is a simulated one: it has no seconds.
-    assert (trial["status"], trial["emulated"]) == ("done", True)
-    assert trial["accuracy"]["n"] == 5
+    assert (trial["status"], trial["marks"]) == ("done", ["emulated"])
+    assert trial["estimates"]["accuracy"]["n"] == 5
