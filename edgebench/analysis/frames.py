@@ -368,7 +368,7 @@ class BoardRow:
     title: str
     """Name that its maker gives it. Source: boards.toml."""
     plugged_in: bool
-    """Whether it is a stick or card, whose host is a board of its own. Source: boards.toml."""
+    """True for a stick or card, whose host is a board of its own. Source: boards.toml."""
     mass_g: float | None
     """Mass, without case, cooler and power supply. Unit: g. Source: boards.toml."""
     mass_source: str | None

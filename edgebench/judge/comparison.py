@@ -74,7 +74,7 @@ class Threshold:
     alpha: float = ALPHA
     """Share of calls on alike results in which some comparison may say better or worse. Source: fit."""
     include_contaminated: bool = False
-    """Whether a gate also decides by disturbed sessions. Source: command line."""
+    """True if a gate also decides by disturbed sessions. Source: command line."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class MetricComparison:
     b: float | None = None
     """Value of the other, in unit; null where missing. Source: sessions."""
     scale: Literal["ratio", "points"] = "ratio"
-    """Whether difference is b over a, or b less a in points, hundredths. Source: fit."""
+    """Scale of the difference: ratio is b over a, points is b less a in hundredths. Source: fit."""
     difference: float | None = None
     """Difference on the scale; null where it is missing. Source: fit."""
     low: float | None = None
@@ -114,7 +114,7 @@ class MetricComparison:
     sessions_needed: int | None = None
     """Sessions a side that would decide it; null where that is not known. Source: fit."""
     identical: bool = False
-    """Whether both sides are the same sessions. Source: fit."""
+    """True if both sides are the same sessions. Source: fit."""
     reason: str = ""
     """Cause why it is undecided or not compared. Source: fit."""
     note: str = ""
@@ -199,10 +199,10 @@ class ResultsComparison:
     counts: dict[str, int]
     """Number of comparisons by word: better, worse, same, undecided, not_compared. Source: fit."""
     regressed: bool
-    """Whether a comparison that counts at a gate is worse: the condition of --fail-on regression. Source:
+    """True if a comparison that counts at a gate is worse: the condition of --fail-on regression. Source:
     fit."""
     undecided: bool
-    """Whether a comparison is undecided, by itself or by a gate, or is not compared though the baseline has
+    """True if a comparison is undecided, by itself or by a gate, or is not compared though the baseline has
     a value, or a trial of the baseline has no partner: the condition of --strict. Source: fit."""
     results: tuple[ComparedResult, ...]
     """Results that are compared with the baseline, each as B. Source: fit."""

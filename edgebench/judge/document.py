@@ -167,7 +167,7 @@ class VerdictEntry:
     """Time over which a limit on power means its average; null where it means any moment, and for all else.
     Unit: s. Source: profile."""
     wanted: bool
-    """Whether it is a wish, which counts neither for the whole profile nor for the exit code. Source:
+    """True for a wish, which counts neither for the whole profile nor for the exit code. Source:
     profile."""
     limit: float
     """Limit in unit; of a size that of the side with the least margin. Source: profile."""

@@ -19,7 +19,7 @@ from edgebench.errors import UsageError
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement, metric_asked
 from edgebench.judge.trial import Estimate, Trial
-from edgebench.judge.verdict import metric_of, verdict_of
+from edgebench.judge.verdict import verdict_of
 
 Standing = Literal["front", "overlapping", "dominated"]
 
@@ -122,7 +122,7 @@ def fronts(
     for profile in profiles:
         limited: dict[tuple[Any, ...], Requirement] = {}  # of several on the same statistic the first
         for requirement in profile.requirements:
-            if not metric_of(requirement).is_size:
+            if not requirement.metric.is_size:
                 subject = (requirement.quantity, requirement.statistic, requirement.averaging_s)
                 limited.setdefault(subject, requirement)
         every.append(_front(profile.name, list(limited.values()), trials))
@@ -146,7 +146,7 @@ def _front(profile: str, axes: Sequence[Requirement], trials: Sequence[Trial]) -
     missing = {lack.trial for lack in lacking}
     complete = {key: row for key, row in rows.items() if key not in missing}
     shown = (
-        Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, metric_of(axis).better)
+        Axis(axis.quantity, axis.statistic, axis.averaging_s, axis.unit, axis.metric.better)
         for axis in columns
     )
     return Front(profile, tuple(shown), tuple(_stand(complete, list(columns))) if complete else (), lacking)
@@ -155,7 +155,7 @@ def _front(profile: str, axes: Sequence[Requirement], trials: Sequence[Trial]) -
 def _estimate(trial: Trial, axis: Requirement, is_limited: bool) -> Estimate:
     """Estimate on an axis, under the loosest limit where that of the axis means nothing or picks a meter."""
     loosest = sys.float_info.min if axis.at_least else _LOOSEST
-    limit = None if is_limited and not metric_of(axis).is_power else loosest
+    limit = None if is_limited and not axis.metric.is_power else loosest
     estimate = verdict_of(trial, axis, limit=limit).estimate
     # A meter that misses peaks gives no upper end of one; means over sessions compare within their scope.
     has_end = not estimate.objection or bool(estimate.sessions)

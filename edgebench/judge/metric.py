@@ -119,10 +119,6 @@ class Metric:
         """Reading of a trial, or worker, that has no value; an empty reason stands for the trial's status."""
         return Reading(self.key(worker), Estimate(reason=reason))
 
-    def default(self, trial: Trial) -> Estimate:
-        """Estimate that represents the metric in tables and comparisons."""
-        return trial.estimate(self.name)
-
     @property
     def unit(self) -> str:
         """Base unit."""
@@ -204,7 +200,7 @@ class Sampled:
         noun: the values, in the plural; passes are called windows in trials that have those.
         values: values of a trial, or of one of its workers, from the stored sessions.
         absent: reason for a missing estimate.
-        by_worker: whether each of several workers has values of its own.
+        by_worker: true if each of several workers has values of its own.
     """
 
     noun: Literal["passes", "requests", "sessions"]
@@ -239,7 +235,7 @@ class Sampled:
         from edgebench.judge.sessions import over_values
         from edgebench.judge.workers import slowest_worker
 
-        if trial.is_shared and conditions.statistic == "median" and metric.name in ("image_s", "infer_s"):
+        if trial.is_shared and metric.is_latency and conditions.statistic == "median":
             slowest = slowest_worker(trial, metric.name, conditions.certainty)
             return (slowest or trial.estimate(metric.name),)
         previous, values = trial.estimate(metric.name), trial.values_of(metric.name)
@@ -255,5 +251,5 @@ class Sampled:
 
 
 def replace_notes(estimate: Estimate, previous: Estimate) -> Estimate:
-    """The estimate with those notes of the kept one that it lacks."""
+    """Estimate with the notes of the kept one that it lacks."""
     return estimate.with_notes(*(note for note in previous.notes if note not in estimate.notes))

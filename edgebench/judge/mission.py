@@ -54,7 +54,7 @@ class Mission:
     load: float | None
     """Work that comes in a cycle as a share of the cycle; null where it is unknown. Source: mission."""
     is_overloaded: bool | None
-    """Whether the load is above 1, so that nothing was simulated. Source: mission."""
+    """True if the load is above 1, so that nothing was simulated. Source: mission."""
     cycles: int
     """Cycles that were simulated, over all sessions. Source: mission."""
     estimates: Mapping[str, Estimate]

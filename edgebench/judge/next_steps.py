@@ -24,7 +24,6 @@ from edgebench.judge.verdict import (
     StepKind,
     Verdict,
     estimates_for,
-    metric_of,
     verdict_of,
     word_of,
 )
@@ -73,7 +72,7 @@ def passing_limit(trial: Trial, requirement: Requirement) -> Limit | None:
         # The requirement's unit may round an end to its wrong side.
         for to in (end / scale * scale, end + math.copysign(_ROUNDING * end, end - limit)):
             if verdict_of(trial, requirement, limit=to).word == "pass":
-                return to if to <= metric_of(requirement).most else None
+                return to if to <= requirement.metric.most else None
     return None
 
 
@@ -105,7 +104,7 @@ def settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     """Actions with which an open verdict would be a pass or a fail; empty where none is known."""
     if verdict.word in ("pass", "fail"):
         return ()
-    metric, estimate = metric_of(verdict.requirement), verdict.estimate
+    metric, estimate = verdict.requirement.metric, verdict.estimate
     is_metered = metric.is_power or metric.unit == "J"
     if metric.source == DECLARED_SOURCE and metric.name != "boot_s" and trial.body:
         return (NextStep("declare", ("--declared", f"{metric.name}:VALUE:SOURCE")),)
@@ -204,7 +203,7 @@ def _of_share(verdict: Verdict, counted: str) -> tuple[NextStep, ...]:
     """Images or sessions with which Wilson's interval around the same share leaves the limit out."""
     share, n, is_sessions = verdict.estimate.value, verdict.estimate.n, counted == "session"
     images = ("--images", "DIR|CSV")
-    if share is None or metric_of(verdict.requirement).unit != "1":
+    if share is None or verdict.requirement.metric.unit != "1":
         return (NextStep("more images", images),)
     for count in _counts(n, SENSIBLE_SESSIONS if is_sessions else MOST_IMAGES):
         low, high = wilson(round(share * count), count)

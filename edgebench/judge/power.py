@@ -68,10 +68,10 @@ SCOPES: tuple[Scope, ...] = (*WIDE_SCOPES, "module", "chip")
 """Order in which meters represent a board: those of all of it, then of parts; any other comes last."""
 
 STUCK_READINGS = 10
-"""From this many readings before the work and as many from then on one value for all is no chance."""
+"""Readings before the work, and from then on, whose equality is no chance."""
 
 MOST_UNSETTLED = 0.75
-"""From this share of the idle windows on that may hold load of the work, there is no net energy."""
+"""Share of the idle windows that may hold load of the work, from which on there is no net energy."""
 
 LEAST_DOUBT = 0.01
 """From this share of net energy on its doubt is reported."""

@@ -167,7 +167,7 @@ class Rail:
     scope: Scope
     """Part that it sees: chip, module, board, usb or wall. Source: session.json."""
     total: bool = False
-    """Whether all other rails of its meter are part of it. Source: session.json."""
+    """True if all other rails of its meter are part of it. Source: session.json."""
     rate_hz: float = 0.0
     """Nominal rate. Unit: Hz. Source: session.json."""
     effective_hz: float | None = None
@@ -265,7 +265,7 @@ class Sustained:
     slope_per_hour: float | None
     """Theil-Sen slope of the latency over time. Unit: s/h. Source: derived by fit."""
     suspected: bool
-    """Whether a test for heat found something in any session. Source: derived by fit."""
+    """True if a test for heat found something in any session. Source: derived by fit."""
     because: tuple[str, ...]
     """Tests for heat that found something, in words: quarters, slope, clock, throttling by the board. Source:
     derived by fit."""
@@ -340,7 +340,7 @@ class Trial:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Options and power mode that differ from the other targets of its sweep. Source: experiment.json."""
     requested: bool = False
-    """Whether the command named this variant. Source: preparation."""
+    """True if the command named this variant. Source: preparation."""
     status: TrialStatus = "done"
     """Progress: done, partial, failed, unsupported or not_run. Source: sessions."""
     reason: str = ""

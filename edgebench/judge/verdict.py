@@ -100,11 +100,6 @@ _UNMEASURED = {
 }
 
 
-def metric_of(requirement: Requirement) -> Metric:
-    """Metric that a requirement limits."""
-    return METRICS[requirement.quantity]
-
-
 def estimates_for(
     trial: Trial, requirement: Requirement, certainty: Certainty = STATED
 ) -> tuple[Estimate, ...]:
@@ -114,7 +109,7 @@ def estimates_for(
     sessions. An emulated trial has none. Stamps that are too short make a lower bound, which fails a limit
     and passes none. A part, such as infer_s of image_s, bounds an untimed whole from below.
     """
-    metric = metric_of(requirement)
+    metric = requirement.metric
     if missing := _missing_reason(trial, metric):
         return (Estimate(reason=missing),)
     conditions = Conditions(
@@ -206,7 +201,7 @@ def verdict_of(
 def _judged(
     trial: Trial, requirement: Requirement, certainty: Certainty, limits: tuple[float, ...]
 ) -> Verdict:
-    metric, at_least = metric_of(requirement), requirement.at_least
+    metric, at_least = requirement.metric, requirement.at_least
     estimates = estimates_for(trial, requirement, certainty)
     if len(limits) == 1:
         estimate, limit = _decisive(estimates, limits[0], at_least), limits[0]
@@ -278,7 +273,7 @@ def is_settled(
         least_margin: a verdict that rests on sessions is settled only with a margin above this share of its
             limit. None is needed of a number that is taken once a trial, nor of a maximum above its limit.
     """
-    verdict, metric = verdict_of(trial, requirement, certainty), metric_of(requirement)
+    verdict, metric = verdict_of(trial, requirement, certainty), requirement.metric
     estimate, limit = verdict.estimate, verdict.limit
     if trial.is_published:
         return False

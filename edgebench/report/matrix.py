@@ -14,7 +14,7 @@ from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.next_steps import settling_steps
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import Verdict, metric_of
+from edgebench.judge.verdict import Verdict
 from edgebench.report import tables, words
 from edgebench.report.blocks import Column
 
@@ -317,9 +317,7 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
     """Columns of every matrix, then those of limited metrics in which the trials differ."""
     shown = tables.metric_columns("matrix", trials)
     names = {metric.name for metric, *_ in shown}
-    for metric in {
-        verdict.requirement.quantity: metric_of(verdict.requirement) for verdict in verdicts
-    }.values():
+    for metric in {verdict.requirement.quantity: verdict.requirement.metric for verdict in verdicts}.values():
         if metric.name not in names and not metric.is_scheduled and not metric.is_size:
             limited = tables.metric_column(metric, [trial.estimate(metric.name) for trial in trials])
             shown += [limited] if len(set(limited.texts)) > 1 else []

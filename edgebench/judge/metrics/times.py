@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
 
-def _absent(reason: str) -> Any:
-    return lambda recorded: recorded.untimed_reason or recorded.unpooled_reason or reason
-
-
 def _no_request(recorded: Recorded) -> str:
     is_single = recorded.was_measured and recorded.trial.concurrency == 1
     single = "one request at a time: its latency is the stage infer" if is_single else ""
@@ -97,15 +93,13 @@ def _instructions(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 _image = Sampled(
     "passes",
     lambda recorded, worker: recorded.steady(worker).image_s,
-    _absent("no finished session holds a steady pass"),
+    lambda recorded: recorded.untimed_reason or "no finished session holds a steady pass",
 )
 _infer = Sampled(
     "passes",
     lambda recorded, worker: recorded.steady(worker).infer_s,
     lambda recorded: (
-        (EMULATED if recorded.is_emulated else "")
-        or recorded.unpooled_reason
-        or "no finished session holds a time of a stage called infer"
+        EMULATED if recorded.is_emulated else "no finished session holds a time of a stage called infer"
     ),
 )
 _request = Sampled("requests", lambda recorded, worker: recorded.requests(worker).latency_ms, _no_request)
