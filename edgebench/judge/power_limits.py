@@ -103,15 +103,24 @@ def power_candidates(trial: Trial, metric: Metric, conditions: Conditions) -> tu
 
 
 def _of_rails(trial: Trial, metric: Metric, conditions: Conditions) -> list[Estimate]:
-    """Estimate of each rail, computed once per trial and question."""
+    """Estimates of the rails that may decide, computed once per trial and question.
+
+    No mean of a rail is above its highest sample: a rail whose peak is not above the lower end of the first
+    one fails no limit that the first one does not fail, so that its samples are not looked through.
+    """
     conditions = conditions._replace(schedule=None, uplink_bps=None)
-    return [
-        trial.once((metric.name, rail.name, conditions), partial(_of_rail, trial, rail, metric, conditions))
-        for rail in trial.rails
-    ]
+    estimates: list[Estimate] = []
+    for rail in trial.rails:
+        peak_w = trial.estimates[EstimateKey("power_peak_w", "max", rail=rail.name)].value
+        least_w = estimates[0].low if estimates and metric.is_power else None
+        if peak_w is None or least_w is None or peak_w > least_w:
+            compute = partial(estimate_of_rail, trial, rail, metric, conditions)
+            estimates.append(trial.once((metric.name, rail.name, conditions), compute))
+    return estimates
 
 
-def _of_rail(trial: Trial, rail: Rail, metric: Metric, conditions: Conditions) -> Estimate:
+def estimate_of_rail(trial: Trial, rail: Rail, metric: Metric, conditions: Conditions) -> Estimate:
+    """Estimate of power or energy of one rail under the conditions of a question."""
     mean = trial.estimates[metric.key(rail=rail.name)]
     averaging_s, certainty = conditions.averaging_s, conditions.certainty
     if mean.value is None:

@@ -12,7 +12,7 @@ from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.next_steps import passing_limit
-from edgebench.judge.power_limits import power_candidates
+from edgebench.judge.power_limits import estimate_of_rail
 from edgebench.judge.profile import Profile, load_profile, shipped_profiles
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial
@@ -175,7 +175,7 @@ def _recorded(statistic: str, metric: Metric) -> str:
 
 def _of_meters(metric: Metric, trial: Trial) -> Iterator[list[Any]]:
     """Rows of each rail: the judged estimates, and as `mean` the documents'."""
-    for at, rail in enumerate(trial.rails):
+    for rail in trial.rails:
         kept = next(each for key, each in trial.estimates_of(metric.name) if key.rail == rail.name)
         if metric.name == "power_p99_w":
             yield ["power_peak_w", "p99", *_row(metric, "", kept, rail=rail.name)[2:]]
@@ -190,7 +190,7 @@ def _of_meters(metric: Metric, trial: Trial) -> Iterator[list[Any]]:
                 for averaging_s in averaging:
                     over = f" over {averaging_s:g} s" if averaging_s else ""
                     conditions = Conditions(statistic, STATED, averaging_s)
-                    estimate = power_candidates(trial, metric, conditions)[at]
+                    estimate = estimate_of_rail(trial, rail, metric, conditions)
                     if estimate.basis.startswith("declared"):
                         continue
                     yield _row(metric, statistic + over, estimate, rail=rail.name)
