@@ -96,8 +96,12 @@ class Recorded:
 
     @cached_property
     def probes(self) -> Rows:
-        """Samples of its probes."""
+        """Samples of its probes, kept until `release_samples`."""
         return self.read_probes()
+
+    def release_samples(self) -> None:
+        """Forget the samples: rails and telemetry that were computed of them stay."""
+        self.__dict__.pop("probes", None)
 
     @cached_property
     def observed(self) -> tuple[Observed, ...]:

@@ -36,7 +36,7 @@ def trials_of(results: StoredResults) -> list[Trial]:
     # Samples of meters are numpy's work, outside the interpreter's lock.
     with ThreadPoolExecutor(2 if is_metered else 1) as pool:
         # Declared power is compared with the meters of every trial of its target.
-        list(pool.map(rails_of, stored.values()))
+        list(pool.map(_look_through_samples, stored.values()))
         trials = list(pool.map(trial_of, stored.values()))
     calm = undisturbed_trials(stored)
     ended = []
@@ -44,9 +44,16 @@ def trials_of(results: StoredResults) -> list[Trial]:
         if recorded.has_undisturbed:
             # A contradiction of declared power holds in a disturbed session, too.
             undisturbed = replace(trial_of(calm[trial.key]), status="done", reason="", doubts=trial.doubts)
+            calm[trial.key].release_samples()
             trial = replace(trial, undisturbed=undisturbed)
         ended.append(with_end(trial, recorded.sessions, rule, results.run))
     return ended
+
+
+def _look_through_samples(recorded: Recorded) -> None:
+    """Compute rails and telemetry of a trial, and release its samples, which are many."""
+    _ = rails_of(recorded), recorded.observed
+    recorded.release_samples()
 
 
 def trial_with_key(results: StoredResults, key: str) -> Trial:
