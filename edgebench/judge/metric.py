@@ -216,7 +216,7 @@ class Sampled:
         for worker in (None, *(recorded.several_workers if self.by_worker else ())):
             values = self.values(recorded, worker)
             if impossible := impossible_reason(values, metric.name):
-                yield Reading(metric.key(worker), Estimate(reason=impossible), values)
+                yield Reading(metric.key(worker), Estimate(reason=impossible, final=True), values)
                 continue
             if not values:
                 is_unpooled = worker is None and self.by_worker and recorded.is_shared

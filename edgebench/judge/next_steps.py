@@ -168,8 +168,8 @@ def _of_missing(trial: Trial, verdict: Verdict, metric: Metric) -> tuple[NextSte
         return (NextStep("measure", ("--workers", "1"), reason="a run with one worker"),)
     if metric.is_scheduled and verdict.requirement.schedule is None:
         return (NextStep("declare", reason="a [schedule] in the profile"),)
-    # No option brings the energy of a cycle that is not kept, nor another number of impossible values.
-    is_in_vain = "overloaded" in reason or "only values above 0 are possible" in reason
+    # No option brings the energy of a cycle that is not kept, nor an estimate that stays missing.
+    is_in_vain = verdict.estimate.final or "overloaded" in reason
     is_untimed = metric.belongs_to == "pass" and not metric.part and metric.name != "infer_s"
     if is_in_vain or (is_untimed and reason == trial.estimate("image_s").reason):
         return ()

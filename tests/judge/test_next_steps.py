@@ -110,6 +110,9 @@ def test_a_step_that_the_trial_or_its_device_cannot_take_is_not_proposed() -> No
     assert only(typical, quantity="boot_s", limit=20.0).arguments[0] == "--declared"
     untimed = {name: Estimate(reason="windows") for name in ("image_s", "deadline_misses")}
     assert steps(trial(estimates=untimed), quantity="deadline_misses", limit=0.1) == ("unknown", ())
+    few = Estimate(reason="it takes 10 classes, and there are 5", final=True)
+    five = trial(estimates={"accuracy_top5": few})
+    assert steps(five, quantity="accuracy_top5", limit=0.9) == ("unknown", ())
     shared = Estimate(reason="2 workers shared the device, and their figures are not pooled")
     both = trial((), workers=("one", "two"), estimates={"load_s": shared})
     assert "one worker" in only(both, quantity="load_s", limit=9.0).reason

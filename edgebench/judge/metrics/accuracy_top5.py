@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgebench.judge.metric import SHARE_UNITS, Metric, Option, Reading
 from edgebench.judge.metrics.accuracy import accuracy_reason
+from edgebench.judge.trial import Estimate
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
@@ -25,7 +26,8 @@ def _read(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
             continue
         classes = len(recorded.class_names(worker))
         if classes < LEAST_CLASSES:
-            yield metric.missing(f"it takes {LEAST_CLASSES} classes, and there are {classes}", worker)
+            few = Estimate(reason=f"it takes {LEAST_CLASSES} classes, and there are {classes}", final=True)
+            yield Reading(metric.key(worker), few)
             continue
         images = recorded.scores(worker)
         if images is None:

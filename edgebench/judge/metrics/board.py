@@ -88,7 +88,7 @@ def _deadline_misses(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
     estimate = share_missed(late_s, STATED.at_least(recorded.confidence).interval)
     impossible = impossible_reason(recorded.steady().image_s, "image_s")
     every = f"a scene every {period_s:g} s"
-    estimate = Estimate(reason=impossible) if impossible else estimate.with_notes(every)
+    estimate = Estimate(reason=impossible, final=True) if impossible else estimate.with_notes(every)
     yield Reading(metric.key(), estimate, late_s)
 
 
