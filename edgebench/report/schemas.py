@@ -53,22 +53,15 @@ def _document(name: str, title: str, text: str, whole: Mapping[str, Any]) -> Sch
     }
 
 
-def _written(name: str, type_: type) -> Schema:
-    """A record on disk, of a file of this name."""
-    return _document(name, f"{name}.json", _about(type_), object_schema(type_))
-
-
-def _printed(name: str, command: str, type_: type) -> Schema:
-    """A document that a command prints."""
+def _of_type(name: str, type_: type, command: str = "") -> Schema:
+    """Schema of a record on disk, or of the document that a command prints."""
     whole = object_schema(type_)
-    whole["properties"] = {"schema_version": _VERSION, **whole["properties"]}
-    whole["required"] = ["schema_version", *whole["required"]]
-    return _document(name, f"the document of `edgebench {command}`", _about(type_), whole)
-
-
-def _about(type_: type) -> str:
-    """The first paragraph of a class's docstring."""
-    return " ".join((inspect.getdoc(type_) or "").partition("\n\n")[0].split())
+    if command:
+        whole["properties"] = {"schema_version": _VERSION, **whole["properties"]}
+        whole["required"] = ["schema_version", *whole["required"]]
+    title = f"the document of `edgebench {command}`" if command else f"{name}.json"
+    first_paragraph = (inspect.getdoc(type_) or "").partition("\n\n")[0]
+    return _document(name, title, " ".join(first_paragraph.split()), whole)
 
 
 def _trial() -> Schema:
@@ -109,18 +102,18 @@ def _error() -> Schema:
 
 
 _MAKERS: Mapping[str, Callable[[], Schema]] = {
-    "experiment": lambda: _written("experiment", ExperimentRecord),
-    "run": lambda: _written("run", RunRecord),
-    "images": lambda: _written("images", ImagePathsRecord),
-    "session": lambda: _written("session", SessionRecord),
+    "experiment": lambda: _of_type("experiment", ExperimentRecord),
+    "run": lambda: _of_type("run", RunRecord),
+    "images": lambda: _of_type("images", ImagePathsRecord),
+    "session": lambda: _of_type("session", SessionRecord),
     "trial": _trial,
     "result": _result,
-    "comparison": lambda: _printed("comparison", "compare", ResultsComparison),
-    "history": lambda: _printed("history", "history", HistoryDocument),
-    "results": lambda: _printed("results", "results", ResultsDocument),
+    "comparison": lambda: _of_type("comparison", ResultsComparison, "compare"),
+    "history": lambda: _of_type("history", HistoryDocument, "history"),
+    "results": lambda: _of_type("results", ResultsDocument, "results"),
     "error": _error,
     "meters": _meters,
-    "recording": lambda: _printed("recording", "meters record", RecordedMeter),
+    "recording": lambda: _of_type("recording", RecordedMeter, "meters record"),
     "tables": table_schemas,
 }
 NAMES = tuple(_MAKERS)
