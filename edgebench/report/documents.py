@@ -46,12 +46,12 @@ def export_csv(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
     The heading of a wish ends in `:wanted`.
     """
     columns: dict[str, dict[str, str]] = {}  # verdicts by heading, then by trial
-    words_by_pair = {(entry.trial, entry.profile): entry.verdict for entry in overall(verdicts)}
-    for verdict in verdicts:
-        heading = f"verdict:{verdict.profile}"
-        columns.setdefault(heading, {})[verdict.trial] = words_by_pair[verdict.trial, verdict.profile]
-        wanted = ":wanted" if verdict.requirement.wanted else ""
-        columns.setdefault(f"{heading}:{verdict.requirement.name}{wanted}", {})[verdict.trial] = verdict.word
+    for entry in overall(verdicts):
+        heading = f"verdict:{entry.profile}"
+        columns.setdefault(heading, {})[entry.trial] = entry.verdict
+        for verdict in entry.verdicts:
+            name = verdict.requirement.name + (":wanted" if verdict.requirement.wanted else "")
+            columns.setdefault(f"{heading}:{name}", {})[entry.trial] = verdict.word
     rows = [
         row | {heading: by_trial.get(trial.key) for heading, by_trial in columns.items()}
         for trial, row in zip(trials, wide_rows(trials, verdicts), strict=True)

@@ -89,22 +89,22 @@ def form_of(path: Path, name: str | None = None) -> Form:
     """
     if name is not None and name not in FORMS:
         raise UsageError(f"there is no form {name!r}", fix=f"--format takes {forms_text()}")
-    chosen = None if name is None else FORMS[name]
+    chosen = FORMS.get(name or "")
     if path == STANDARD_OUTPUT:
         return chosen or FORMS[DEFAULT_ON_STDOUT]
     ending = path.suffix.lower()
-    by_ending = next((form for form in FORMS.values() if ending in form.endings), None)
-    if chosen is not None and by_ending is not None and chosen is not by_ending:
-        raise UsageError(
-            f"{path.name!r} does not end as --format {chosen.name} does",
-            fix=f"end the file's name in {chosen.endings[0]}, or leave --format out",
-        )
-    if chosen is None and by_ending is None:
+    by_ending = next((form for form in FORMS.values() if ending in form.endings), chosen)
+    if by_ending is None:
         raise UsageError(
             f"{path.name!r} does not say in which form to write the report",
             fix=f"end the file's name in {endings_text()}, or name the form with --format",
         )
-    return chosen or by_ending or FORMS[DEFAULT_ON_STDOUT]
+    if chosen not in (None, by_ending):
+        raise UsageError(
+            f"{path.name!r} does not end as --format {name} does",
+            fix=f"end the file's name in {FORMS[name or ''].endings[0]}, or leave --format out",
+        )
+    return by_ending
 
 
 # Report as a file, in the form that its name chooses.

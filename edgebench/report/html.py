@@ -20,7 +20,6 @@ from markupsafe import Markup, escape
 from edgebench.judge.front import fronts
 from edgebench.judge.judged import Judged
 from edgebench.report import words
-from edgebench.report.matrix import LONGEST_WORD
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import first_screen
 from edgebench.report.plots import drawing
@@ -47,7 +46,7 @@ _TINT = 0.7  # of the least channel: from here on a colour is a film of a strong
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _RTL = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
 _RIGHT_TO_LEFT = re.compile(rf"{_RTL}(?:[ ._-]+{_RTL})*")
-_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD}}}(?=\S)")
+_LONG_WORD = re.compile(r"\S{14}(?=\S)")  # of a heading: shorter words are never broken
 _REFERENCED = re.compile(r"""(?:href="|url\()#([^")]+)""")  # ids that something in a figure points to
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, zip_longest
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.metric import Metric
@@ -121,11 +121,8 @@ class ProfileCell:
 def _share_missed(verdict: Verdict) -> tuple[bool, float]:
     """Miss as a multiple of the limit, the most for a bound; the load of a schedule repeats a latency's."""
     is_own = verdict.requirement.quantity != "load"
-    if verdict.margin is None:
-        return is_own, math.inf
-    if isinstance(verdict.requirement.limit, tuple):
-        return is_own, -verdict.margin
-    return is_own, -verdict.margin / (abs(verdict.limit) or 1.0)
+    margin = -math.inf if verdict.margin is None else verdict.margin
+    return is_own, -margin / (abs(verdict.limit) or 1.0)
 
 
 Cells = Mapping[tuple[str, str], ProfileCell]
@@ -166,18 +163,6 @@ class Row:
     profiles: tuple[ProfileCell | None, ...]
 
 
-LONGEST_WORD = 14
-"""Characters of a heading that are never broken."""
-
-_SCREEN, _WIDE_SCREEN = 150, 200  # characters side by side
-_GAP = 2  # between two columns, in characters
-_VERDICT = 11  # characters of the longest word of a verdict, with its symbol
-
-
-def _longest_word(texts: Iterable[str]) -> int:
-    return min(LONGEST_WORD, max((len(word) for text in texts for word in text.split()), default=0))
-
-
 @dataclass(frozen=True)
 class Matrix:
     """Trials with their estimates and their verdicts by each profile, the best first.
@@ -198,15 +183,6 @@ class Matrix:
     def all_rows(self) -> tuple[Row, ...]:
         """Rows and folded rows."""
         return (*self.rows, *self.folded)
-
-    @property
-    def width(self) -> Literal["", "packed", "stacked"]:
-        """Room for headings and verdicts: enough (empty), on wide screens (`packed`), on none (`stacked`)."""
-        name = _longest_word([row.name for row in self.all_rows])
-        columns = [_longest_word([column.heading]) for column in self.columns]
-        profiles = [max(_longest_word([profile.heading]), _VERDICT) for profile in self.profiles]
-        least = sum(length + _GAP for length in (name, *columns, *profiles))
-        return "" if least <= _SCREEN else "packed" if least <= _WIDE_SCREEN else "stacked"
 
     @cached_property
     def unknown(self) -> tuple[frozenset[tuple[str, str]], ...]:

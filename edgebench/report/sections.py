@@ -207,14 +207,9 @@ def _span(estimates: Iterable[Estimate | None], scale: float = 1.0) -> str:
 
 def _latency(trials: Sequence[Trial], named: Trials) -> Section:
     explained = words.timed(trials)
-    statements = [
-        (trial.key, text)
-        for trial in trials
-        for text in (
-            f"timed with {trial.scene.text}" if trial in explained else "",
-            f"up to {trial.concurrency} requests overlap" if trial.concurrency > 1 else "",
-        )
-    ]
+    statements = [(trial.key, f"timed with {trial.scene.text}") for trial in explained]
+    overlapping = [trial for trial in trials if trial.concurrency > 1]
+    statements += [(trial.key, f"up to {trial.concurrency} requests overlap") for trial in overlapping]
     blocks: list[Block] = [
         Notes(notes.shared(statements, named)),
         tables.latency(trials),
@@ -249,15 +244,11 @@ def _power(trials: Sequence[Trial], named: Trials, *, brief: bool = False) -> Se
 
 def _accuracy(judged: Judged, named: Trials) -> Section:
     trials, record = judged.trials, judged.results.experiment
-    statements = [
-        (trial.key, text)
-        for trial in record.trials
-        if trial.images is not None and trial.key in named.names
-        for text in (
-            f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size",
-            words.reading(trial.images),
-        )
-    ]
+    statements = []
+    for planned in record.trials:
+        if planned.images is not None and planned.key in named.names:
+            taken = f"taken on {planned.images.name} ({planned.images.n} images) at the model's own size"
+            statements += [(planned.key, taken), (planned.key, words.reading(planned.images))]
     shares = {trial.key: trial.estimate("accuracy") for trial in trials}
     statements += [
         (trial.key, f"no accuracy: {shares[trial.key].reason}")
@@ -267,10 +258,9 @@ def _accuracy(judged: Judged, named: Trials) -> Section:
     right = {key: round(share.value * share.n) for key, share in shares.items() if share.value is not None}
     general = []
     if record.images is not None:
-        images = f"{words.plain(record.images.name, 80)} ({record.images.n} images)"
-        measured = f"Measured on {images}, with the artifact and the runtime that were timed."
-        is_measured = right or any(trial.estimate("auc").value is not None for trial in trials)
-        general += [measured if is_measured else f"Images: {images}.", words.reading(record.images)]
+        images = f"Images: {words.plain(record.images.name, 80)} ({record.images.n} images)."
+        timed = "Accuracy is that of the artifact and the runtime that were timed."
+        general += [f"{images} {timed}", words.reading(record.images)]
     if any("overlapping" in note for share in shares.values() for note in share.notes):
         general.append(words.OVERLAP_NOTE)
     matrices = [table for trial in trials for table in _confusion_tables(trial, named.names[trial.key])]
