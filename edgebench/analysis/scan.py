@@ -158,7 +158,6 @@ class ScannedTable:
             root, experiment = self._results[name].path, self._results[name].experiment
             records = {record.n: record for record in read_sessions(root, key)[0]}
             trial = next(planned for planned in experiment.trials if planned.key == key)
-            stored = results.setdefault(name, Results(root, experiment))
             for member in members:
                 path, record = self._path(*member), records.get(member[2])
                 if record is None:
@@ -167,7 +166,9 @@ class ScannedTable:
                         why="it was sound when its folder was scanned",
                         fix="scan the folder again",
                     )
-                sessions[member] = stored, trial, record
+                if name not in results:
+                    results[name] = Results(root, experiment)
+                sessions[member] = results[name], trial, record
                 sources.append(_File(0, record.n, path, root, record.tables.get(self._name), member))
         files, parts = read_arrow(self._name, sources, read)
         fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
