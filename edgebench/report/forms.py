@@ -28,13 +28,11 @@ class Form:
         name: as --format has it.
         endings: of a file's name, the usual one first.
         description: noun for the help.
-        is_text: whether a terminal can show it.
     """
 
     name: str
     endings: tuple[str, ...]
     description: str
-    is_text: bool = True
 
     def write(self, judged: Judged) -> bytes:
         """Bytes of the report's file; the same for the same result, except for the date of a PDF."""
@@ -61,7 +59,7 @@ FORMS: Mapping[str, Form] = {
         Form("md", (".md",), "Markdown"),
         Form("json", (".json",), "the --json document"),
         Form("csv", (".csv",), "one row per trial"),
-        Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", is_text=False),
+        Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge"),
     )
 }
 """Every form by name, in the order in which the help names them."""
@@ -120,9 +118,9 @@ def require_output(path: Path, form: str | None = None) -> None:
     """
     if path == STANDARD_OUTPUT:
         chosen = form_of(path, form)
-        if not chosen.is_text and sys.stdout.isatty():
+        if chosen.name == "pdf" and sys.stdout.isatty():
             raise UsageError(
-                f"a terminal does not show {chosen.name}",
+                "a terminal does not show pdf",
                 fix=f"write it to a file, such as -o report{chosen.endings[0]}, or into a pipe",
             )
         return
