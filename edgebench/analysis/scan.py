@@ -155,9 +155,8 @@ class ScannedTable:
         sessions: dict[_Labels, StoredSession] = {}
         results: dict[str, Results] = {}
         for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
-            root, experiment = self._results[name].path, self._results[name].experiment
+            root = self._results[name].path
             records = {record.n: record for record in read_sessions(root, key)[0]}
-            trial = next(planned for planned in experiment.trials if planned.key == key)
             for member in members:
                 path, record = self._path(*member), records.get(member[2])
                 if record is None:
@@ -167,7 +166,8 @@ class ScannedTable:
                         fix="scan the folder again",
                     )
                 if name not in results:
-                    results[name] = Results(root, experiment)
+                    results[name] = Results(root, self._results[name].experiment)
+                trial = next(planned for planned in results[name].experiment.trials if planned.key == key)
                 sessions[member] = results[name], trial, record
                 sources.append(_File(0, record.n, path, root, record.tables.get(self._name), member))
         files, parts = read_arrow(self._name, sources, read)
