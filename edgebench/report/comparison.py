@@ -157,8 +157,7 @@ def _device_notes(result: ComparedResult) -> list[str]:
 
 
 def _trials(trials: Sequence[ComparedTrial]) -> Trials:
-    measured = [trial.trial for trial in trials]
-    return Trials.of(measured, trial_names(measured))
+    return Trials.of([trial.trial for trial in trials])
 
 
 def _disturbances(result: ComparedResult) -> list[str]:
