@@ -35,18 +35,8 @@ _MARKS = "edgebench_marks"  # attribute of a figure: ids of its artists with the
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure looks the same everywhere
     "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.7,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "text.color": INK,
     "legend.frameon": False,
     "svg.hashsalt": "edgebench",
@@ -87,18 +77,13 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def blank() -> Figure:
-    """Empty figure outside pyplot, to be handed to a plot."""
-    return Figure()
-
-
 def dress(axes: Axes) -> None:
     """Apply the look of the reports to axes of any figure; it stays when `style` has ended."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
-    axes.grid(visible=True, color=_RC["grid.color"], linewidth=_RC["grid.linewidth"])
+    axes.grid(visible=True, color="#e4e4e4", linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.tick_params(labelcolor=INK, labelsize=_RC["font.size"])
+    axes.tick_params(color=INK, labelcolor=INK, labelsize=_RC["font.size"])
     for text in (axes.xaxis.label, axes.yaxis.label):
         text.set_parse_math(False)
         text.set_color(INK)

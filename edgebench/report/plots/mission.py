@@ -42,18 +42,11 @@ def mission(
 
     def draw(axes: Axes, drawn: Sequence[Mission]) -> None:
         for index, played in enumerate(drawn):
-            held, name = _held(trials[played.trial], cycle), drawing.label(names[played.trial], 60)
-            [line] = axes.plot(
-                np.linspace(0.0, length, PARTS),
-                held,
-                color=drawing.PALETTE[index],
-                marker=drawing.MARKERS[index],
-                markevery=(index * PARTS // 40, PARTS // 5),  # so that markers do not cover each other
-                markersize=4.5,
-                label=name,
-                linewidth=1.4,
-            )
-            drawing.mark(line, "trial", f"{name}: at most {held.max()} images wait or are in work")
+            held, name = _held(trials[played.trial], cycle), names[played.trial]
+            places = (index * PARTS // 40, PARTS // 5)  # so that markers do not cover each other
+            text = f"{name}: at most {held.max()} images wait or are in work"
+            line = np.linspace(0.0, length, PARTS), held
+            panels.draw_line(axes, line, index, name, text, markevery=places)
         axes.set(xlim=(0, length), ylim=(0, None), xlabel=f"time within a cycle, {unit}")
         axes.set_ylabel("images that are not done, at most")
         axes.locator_params(axis="y", integer=True)

@@ -238,9 +238,6 @@ def _medians(trial: Trial) -> str:
 # Sustained sessions: a median per minute, a line per trial.
 
 
-_LINES = ("-", "--", "-.", ":")
-
-
 def sustained(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
     """Draw the median latency of each minute, a line per trial; means over the sessions' medians.
 
@@ -256,23 +253,11 @@ def sustained(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
         for trial in group:
-            number = order.index(labels[trial.key])
-            medians_s = [minute.median_s for minute in minutes[trial.key]]
-            [line] = axes.plot(
-                [
-                    minute.minute + 0.5 for minute in minutes[trial.key]
-                ],  # a dot is in the middle of its minute
-                medians_s,
-                color=drawing.PALETTE[number % len(drawing.PALETTE)],
-                linestyle=_LINES[number // len(drawing.PALETTE) % len(_LINES)],
-                marker=drawing.MARKERS[number % len(drawing.MARKERS)],
-                markersize=3.5,
-                linewidth=1.2,
-                label=drawing.label(labels[trial.key]),
-            )
+            label, medians_s = labels[trial.key], [minute.median_s for minute in minutes[trial.key]]
+            middles = [minute.minute + 0.5 for minute in minutes[trial.key]]
             first, last = words.number(medians_s[0]), words.number(medians_s[-1])
             text = f"{names[trial.key]}: {subject} {first} s in the first minute, {last} s in the last"
-            drawing.mark(line, "trial", text)
+            panels.draw_line(axes, (middles, medians_s), order.index(label), label, text)
         drawing.scale_axis(axes, "y", all_medians_s, f"{subject},\nmedian of the minute, s")
         axes.set_xlabel("time in the session, minutes")
 
