@@ -16,7 +16,7 @@ from edgebench.report.blocks import Block, Column, Heading, Notes, Table, Text, 
 from edgebench.report.environment import flat, gathered
 from edgebench.report.listings import show_listing, write_json
 from edgebench.report.listings.devices import print_findings
-from edgebench.report.terminal import line, print_blocks
+from edgebench.report.terminal import line, lines, print_blocks
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
 
@@ -111,19 +111,14 @@ def print_targets(
         file: where they stand; None where there is no file.
         as_json: print one document instead.
     """
-    headings = ("target", "device", "host", "meters", "mass", "size")
-    columns = tuple(
-        Column(heading, figures=heading == "mass", long=heading == "meters") for heading in headings
-    )
+    columns = (*map(Column, ("target", "device", "host")), Column("meters", long=True))
+    columns += (Column("mass", figures=True), Column("size"))
     texts = []
     for target in targets:
         name, error, sweeps = target.get("name"), target.get("device_error"), target.get("sweeps")
-        source = _body_source(target)
-        texts += [
-            f"{name} cannot be measured: {error}" if error else "",
-            f"{name} sweeps {_sweeps_text(sweeps)}" if sweeps else "",
-            source and f"{name}: {source}",
-        ]
+        texts += [f"{name} cannot be measured: {error}"] if error else []
+        texts += [f"{name} sweeps {_sweeps_text(sweeps)}"] if sweeps else []
+        texts += [f"{name}: {source}"] if (source := _body_source(target)) else []
     blocks: list[Block] = [Table("targets", columns, tuple(map(_cells, targets)))] if targets else []
     blocks.append(Notes.of([*texts, f"{words.counted(len(targets), 'target')} in {file}"]))
     if file is None:
@@ -152,15 +147,11 @@ def _body_source(target: Mapping[str, Any]) -> str:
     if target.get("body") and (from_boards or not own):
         added = " and ".join(word for key, word in names.items() if key in from_boards)
         sources.append(f"{added} of {target['body']}" if added else str(target["body"]))
-    powers = target.get("declared_power") or ()
-    boot = target.get("boot_s")
-    return "; ".join(
-        [
-            *sources,
-            *(f"declared {power['kind']} of {power['watts']:g} W by {power['source']}" for power in powers),
-            *([f"declared {boot['kind']} boot of {boot['seconds']:g} s by {boot['source']}"] if boot else []),
-        ]
-    )
+    for power in target.get("declared_power") or ():
+        sources.append(f"declared {power['kind']} of {power['watts']:g} W by {power['source']}")
+    if boot := target.get("boot_s"):
+        sources.append(f"declared {boot['kind']} boot of {boot['seconds']:g} s by {boot['source']}")
+    return "; ".join(sources)
 
 
 def _cells(target: Mapping[str, Any]) -> tuple[str, ...]:
@@ -207,8 +198,7 @@ def print_machines(console: Console, machines: Sequence[Mapping[str, Any]], *, a
         line(console, str(machine["address"]), "bold")
         texts = [f"left out: {machine['problem']}"] if machine["problem"] else []
         texts += [f"measures: {machine['measuring'] or 'nothing'}"]
-        for text in (*texts, *(f"waits: {who}" for who in machine["waiting"])):
-            line(console, text, indent=2)
+        lines(console, [*texts, *(f"waits: {who}" for who in machine["waiting"])], indent=2)
         for target in machine["targets"]:
             line(console, f"{target['target']} ({target['device']})", indent=2)
             if missing := [finding for finding in target["findings"] if finding["level"] != "ok"]:

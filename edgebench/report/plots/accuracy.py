@@ -111,16 +111,12 @@ def accuracy_picture(
     shown = words.alike_timed(able)
     if not shown:
         return panels.Picture("There is no figure of accuracy against latency: no trial has both.")
-    latency_note = panels.latency_scale(shown, limits).note
-    accuracy_note = _accuracy_scale(shown, shares or {}).note
-    if latency_note.startswith(panels.DASHED):  # once for both
-        accuracy_note = accuracy_note.removeprefix(panels.DASHED).strip()
+    scales = panels.latency_scale(shown, limits), _accuracy_scale(shown, shares or {})
     return panels.picture(
         partial(accuracy, trials, limits, shares),
         f"Accuracy against {words.latency_words(shown)}",
         "Accuracy on the images against latency, with 95 % intervals; names are depth multipliers or models.",
-        latency_note,
-        accuracy_note,
+        panels.limits_note(*scales),
         panels.not_drawn(
             sum(trial.latency is not None for trial in able) - len(shown), " of inference alone"
         ),

@@ -113,7 +113,7 @@ def depth_picture(trials: Sequence[Trial], limits: Mapping[str, float]) -> panel
         partial(latency, measured, limits, by=axis),
         f"{subject} for {words.counted(len(measured), 'trial')}",
         f"{subject}; {bars}.",
-        panels.latency_scale(measured, limits).note,
+        panels.limits_note(panels.latency_scale(measured, limits)),
         panels.not_drawn(others, " of inference alone"),
         panels=len({trial.target for trial in measured}),
     )
@@ -222,7 +222,7 @@ def targets_picture(trials: Sequence[Trial], limits: Mapping[str, float]) -> pan
         f"{subject} of each trial, the quickest on top, and its ratio to that"
         f"{interval if True in has_interval else ''}.",
         "A ratio without an interval: published, or too few sessions." if False in has_interval else "",
-        panels.latency_scale(rows, limits).note,
+        panels.limits_note(panels.latency_scale(rows, limits)),
         f"Drawn of {words.counted(len(able), 'trial')}: {drawn}." if len(rows) < len(able) else "",
     )
 

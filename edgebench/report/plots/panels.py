@@ -318,7 +318,6 @@ def bars_note(estimates: Iterable[Estimate], note: str = "bars: 95 % intervals")
 NEAR = 3.0
 """Factor from every value beyond which a limit is left out, since it would flatten the values."""
 
-DASHED = "Dashed: the profiles' limits."
 _LABEL = 8.5  # points
 _LIMIT: dict[str, Any] = {"color": drawing.INK, "linestyle": (0, (5, 3)), "linewidth": 1.1}
 
@@ -348,23 +347,12 @@ class Scale:
     def lines(self) -> dict[float, list[str]]:
         """Limits that the axis holds, from the lowest, each with the profiles that set it."""
         ordered = sorted(self.limits.items(), key=lambda item: item[1])
-        return words.grouped((limit, name) for name, limit in ordered if limit > 0 and self._is_near(limit))
+        return words.grouped((limit, name) for name, limit in ordered if limit > 0 and self.is_near(limit))
 
-    def _is_near(self, limit: float) -> bool:
+    def is_near(self, limit: float) -> bool:
+        """Return True if the axis holds a limit."""
         values = self.values
         return bool(values) and min(values) / NEAR <= limit <= max(values) * NEAR
-
-    @property
-    def note(self) -> str:
-        """Explanation of the dashed lines, and the limits beyond the axis by name and value."""
-        by_limit = words.grouped(
-            (words.number(limit), words.plain(name, 40))
-            for name, limit in self.limits.items()
-            if 0 < limit < math.inf and not self._is_near(limit)
-        )
-        far = [f"{words.together(names)} ({limit} {self.unit})" for limit, names in by_limit.items()]
-        outside = f"Limits beyond the axis: {words.listed(far)}." if far and self.estimates else ""
-        return " ".join(filter(None, [DASHED if self.lines else "", outside]))
 
     @property
     def names_height(self) -> float:
@@ -404,6 +392,20 @@ class Scale:
                     textcoords="offset points", fontsize=_LABEL, ha="left" if is_left else "right",
                     annotation_clip=False,
                 )  # fmt: skip
+
+
+def limits_note(*scales: Scale) -> str:
+    """Explanation of the dashed lines, and the limits beyond the axes by name and value."""
+    beyond = words.grouped(
+        (f"{words.number(limit)} {scale.unit}", words.plain(name, 40))
+        for scale in scales
+        for name, limit in scale.limits.items()
+        if scale.estimates and 0 < limit < math.inf and not scale.is_near(limit)
+    )
+    far = [f"{words.together(names)} ({limit})" for limit, names in beyond.items()]
+    dashed = "Dashed: the profiles' limits." if any(scale.lines for scale in scales) else ""
+    outside = f"Limits beyond the axis: {words.listed(far)}." if far else ""
+    return " ".join(filter(None, [dashed, outside]))
 
 
 def latency_scale(trials: Sequence[Trial], limits: Mapping[str, float] | None = None) -> Scale:

@@ -177,7 +177,7 @@ def power_over_time_picture(
         "With --period the pauses are part of the steady time."
         if any(trial.period_s for trial in metered)
         else "",
-        _scale(traces, limits).note,
+        panels.limits_note(_scale(traces, limits)),
         panels.not_drawn(
             undrawn, "; the figure is full" if is_full else "; no reading came in these sessions"
         ),
