@@ -45,25 +45,24 @@ def pictures(
     `profiles` are those of the verdicts, `missions` those that were played.
     """
     titles = {profile.name: profile.title or profile.name for profile in profiles}
+    latency = words.latency_names(words.alike_timed(trials))
     latencies, accuracies = (
-        {titles.get(name, name): limit for name, limit in limits.items()}
-        for limits in (
-            limits_of(verdicts, words.latency_names(words.alike_timed(trials))),
-            limits_of(verdicts, "accuracy", "share"),
-        )
+        {titles.get(name, name): limit for name, limit in limits_of(verdicts, *metric).items()}
+        for metric in ((latency,), ("accuracy", "share"))
     )
-    shown: dict[tuple[str, str], Picture | None] = {
-        ("latency", ""): depth_picture(trials, latencies),
-        ("targets", ""): targets_picture(trials, latencies),
-        ("sessions", ""): sessions_picture(trials),
-        ("accuracy", ""): accuracy_picture(trials, latencies, accuracies),
-        ("stages", ""): stages_picture(trials),
-        ("scene", ""): scene_picture(results, trials),
-        ("sustained", ""): minutes_picture(trials),
-        ("timeline", ""): timeline_picture(results, trials),
-        ("energy", ""): energy_picture(trials),
-        ("power-over-time", ""): power_over_time_picture(results, trials, profiles),
+    by_name = {
+        "latency": depth_picture(trials, latencies),
+        "targets": targets_picture(trials, latencies),
+        "sessions": sessions_picture(trials),
+        "accuracy": accuracy_picture(trials, latencies, accuracies),
+        "stages": stages_picture(trials),
+        "scene": scene_picture(results, trials),
+        "sustained": minutes_picture(trials),
+        "timeline": timeline_picture(results, trials),
+        "energy": energy_picture(trials),
+        "power-over-time": power_over_time_picture(results, trials, profiles),
     }
+    shown = {(name, ""): picture for name, picture in by_name.items()}
     for brief in missions:
         shown["mission", brief.profile] = mission_picture(brief, trials)
     return {place: picture for place, picture in shown.items() if picture is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,22 +36,21 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SessionStrip:
-    """Passes of a session as per cent of its trial's median, with their places.
+class Strips:
+    """Sessions of a trial side by side around its place, in per cent of the trial's median.
 
     Attributes:
-        start, end: part of the level axis.
-        x, y: float64 [N], the passes that are drawn, in time order.
-        lowest, median, p90: of all its passes; p90 is NaN below LEAST_FOR_P90 of them.
+        x, y: float64 [N], the passes that are drawn, in time order; NaN after each session.
+        spans: float64 [2, S], start and end of each session on the level axis.
+        lowest, median, p90: float64 [S], of all passes; p90 is NaN below LEAST_FOR_P90 of them.
     """
 
-    start: float
-    end: float
     x: Floats
     y: Floats
-    lowest: float
-    median: float
-    p90: float
+    spans: Floats
+    lowest: Floats
+    median: Floats
+    p90: Floats
 
 
 def _able(trials: Sequence[Trial]) -> list[Trial]:
@@ -86,7 +84,7 @@ def sessions(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
     shown = drawn_trials(trials)
     limit = _points_per_session(shown)
     strips = {trial.key: _strips(trial, limit) for trial in shown}
-    low, high = _ends([strip for trial_strips in strips.values() for strip in trial_strips])
+    low, high = _ends(list(strips.values()))
     labels, names = words.labels(shown), tables.trial_names(shown)
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
@@ -115,24 +113,23 @@ def _points_per_session(trials: Sequence[Trial]) -> int:
     return max(_DOTS, MOST_POINTS // max(1, count))
 
 
-def _strips(trial: Trial, limit: int) -> list[SessionStrip]:
+def _strips(trial: Trial, limit: int) -> Strips:
     """Sessions of a trial that have passes, from -0.5 to 0.5 around its place."""
     median_s = panels.value_of(trial.latency)
     sessions = [np.asarray(values) / median_s * 100 for values in trial.latency_values if len(values)]
     width = _FILLED / len(sessions)
-    strips = []
-    for number, session in enumerate(sessions):
-        start = (number + 0.06) * width - _FILLED / 2
-        end = start + 0.88 * width
+    starts = (np.arange(len(sessions)) + 0.06) * width - _FILLED / 2
+    x, y = [], []
+    for start, session in zip(starts, sessions, strict=True):
         drawn = thinned(session, limit)
-        x = start + (drawn + 0.5) / session.size * (end - start)
-        strips.append(
-            SessionStrip(
-                start, end, x, session[drawn], float(session.min()), float(np.median(session)),
-                float(np.percentile(session, 90)) if session.size >= LEAST_FOR_P90 else math.nan,
-            )
-        )  # fmt: skip
-    return strips
+        x.append(np.append(start + (drawn + 0.5) / session.size * 0.88 * width, np.nan))
+        y.append(np.append(session[drawn], np.nan))
+    p90s = [np.percentile(part, 90) if part.size >= LEAST_FOR_P90 else np.nan for part in sessions]
+    lowest, medians = ([function(session) for session in sessions] for function in (np.min, np.median))
+    return Strips(
+        np.concatenate(x), np.concatenate(y), np.array([starts, starts + 0.88 * width]),
+        np.array(lowest), np.array(medians), np.array(p90s),
+    )  # fmt: skip
 
 
 def thinned(values: Floats, limit: int) -> NDArray[np.int64]:
@@ -149,43 +146,45 @@ def thinned(values: Floats, limit: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate(ends))
 
 
-def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
+def _ends(strips: Sequence[Strips]) -> tuple[float, float]:
     """Ends of the upright axis, in per cent: around all passes but those that are far above every p90."""
     if not strips:
         return 0.0, 100.0
-    lowest, highest = min(strip.lowest for strip in strips), max(float(strip.y.max()) for strip in strips)
-    p90s = [strip.p90 for strip in strips if not math.isnan(strip.p90)]
-    if p90s:
-        highest = min(highest, 100 + _BEYOND * max(2.0, max(p90s) - 100))
+    lowest = min(float(strip.lowest.min()) for strip in strips)
+    highest = max(float(np.nanmax(strip.y)) for strip in strips)
+    p90s = np.concatenate([strip.p90 for strip in strips])
+    if not np.isnan(p90s).all():
+        highest = min(highest, 100 + _BEYOND * max(2.0, float(np.nanmax(p90s)) - 100))
     room = 0.08 * max(1.0, highest - lowest)
     return min(lowest, 99.5) - room, max(highest, 100.5) + room
 
 
+_PASSES: tuple[dict[str, Any], ...] = (
+    {"label": "passes", "color": drawing.SKY, "linewidth": 1.2},
+    {"label": "passes,\nthrottling suspected", "color": drawing.VERMILION, "linewidth": 1.2},
+)
+_MARKERS = {"p90": "v", "minimum": "^"}
 _POINT: dict[str, Any] = {
     **{"color": drawing.INK, "markersize": 3.5, "linestyle": ""},
     **{"markerfacecolor": "white", "markeredgewidth": 0.8},
 }
 
 
-def _draw_trial(
-    axes: Axes, place: int, trial: Trial, name: str, strips: Sequence[SessionStrip], high: float
-) -> None:
-    gap = np.array([np.nan])
-    x = np.concatenate([part for strip in strips for part in (place + strip.x, gap)])
-    y = np.concatenate([part for strip in strips for part in (strip.y, gap)])
-    colour = drawing.VERMILION if is_hot(trial) else drawing.SKY
-    dots = max(map(len, trial.latency_values)) <= _DOTS
-    [line] = axes.plot(x, y, color=colour, linewidth=0.8, marker="." if dots else "", markersize=4, zorder=2)
+def _draw_trial(axes: Axes, place: int, trial: Trial, name: str, strips: Strips, high: float) -> None:
+    x, (starts, ends) = place + strips.x, place + strips.spans
+    marker = "." if max(map(len, trial.latency_values)) <= _DOTS else ""
+    colour = _PASSES[is_hot(trial)]["color"]
+    [line] = axes.plot(x, strips.y, color=colour, linewidth=0.8, marker=marker, markersize=4, zorder=2)
     drawing.mark(line, "trial", f"{name}: {_medians(trial)}")
-    starts, ends = (place + np.array([getattr(strip, end) for strip in strips]) for end in ("start", "end"))
-    axes.hlines([strip.median for strip in strips], starts, ends, color=drawing.INK, linewidth=1.5, zorder=3)
-    for marker, values in (("^", [strip.lowest for strip in strips]), ("v", [strip.p90 for strip in strips])):
-        axes.plot((starts + ends) / 2, np.minimum(values, high), marker=marker, zorder=3, **_POINT)
-    above = y > high
-    if above.any():
+    axes.hlines(strips.median, starts, ends, color=drawing.INK, linewidth=1.5, zorder=3)
+    for name, values in (("minimum", strips.lowest), ("p90", strips.p90)):
+        look = {"marker": _MARKERS[name], "zorder": 3, **_POINT}
+        axes.plot((starts + ends) / 2, np.minimum(values, high), **look)
+    above = x[strips.y > high]
+    if above.size:
         axes.plot(
-            x[above], np.full(int(above.sum()), high), color=drawing.ORANGE, marker=6, markersize=5,
-            linestyle="", clip_on=False, zorder=4,
+            above, np.full(above.size, high), color=drawing.ORANGE, marker=6, markersize=5, linestyle="",
+            clip_on=False, zorder=4,
         )  # fmt: skip
 
 
@@ -195,15 +194,10 @@ def is_hot(trial: Trial) -> bool:
 
 
 def _legend(shown: Sequence[Trial]) -> list[Line2D]:
-    lines: dict[str, dict[str, Any]] = {
-        "passes": {"color": drawing.SKY, "linewidth": 1.2},
-        "passes,\nthrottling suspected": {"color": drawing.VERMILION, "linewidth": 1.2},
-        "median": {"color": drawing.INK, "linewidth": 1.5},
-        **{"p90": {"marker": "v", **_POINT}, "minimum": {"marker": "^", **_POINT}},
-    }
-    hot = set(map(is_hot, shown))
-    absent = {name for name, is_hot in zip(lines, (False, True), strict=False) if is_hot not in hot}
-    return [Line2D([], [], label=label, **style) for label, style in lines.items() if label not in absent]
+    looks: list[dict[str, Any]] = [_PASSES[hot] for hot in sorted(set(map(is_hot, shown)))]
+    looks.append({"label": "median", "color": drawing.INK, "linewidth": 1.5})
+    looks += [{"label": label, "marker": marker, **_POINT} for label, marker in _MARKERS.items()]
+    return [Line2D([], [], **look) for look in looks]
 
 
 def sessions_picture(trials: Sequence[Trial]) -> panels.Picture:
