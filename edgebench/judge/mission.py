@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.power_limits import bounded, objection_to
+from edgebench.judge.power.limits import bounded, objection_to
 from edgebench.judge.schedule import Schedule
 from edgebench.judge.sessions import over_medians
 from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial

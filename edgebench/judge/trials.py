@@ -9,7 +9,7 @@ from dataclasses import replace
 from edgebench.judge.cautions import cautions, sustained_of
 from edgebench.judge.latency import times_images
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.power import idle_drifts_of, power_doubts, rails_of
+from edgebench.judge.power.rails import idle_drifts_of, power_doubts, rails_of
 from edgebench.judge.recorded import Recorded, recorded_trials, undisturbed_trials
 from edgebench.judge.stopping import rule_of, with_end
 from edgebench.judge.trial import FULLY_COVERED, Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values

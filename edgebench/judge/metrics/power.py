@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def _metered(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.power import power_of, power_reason
-    from edgebench.judge.power_limits import objection_to
+    from edgebench.judge.power.limits import objection_to
+    from edgebench.judge.power.rails import power_of, power_reason
 
     rails = power_of(recorded)
     for power in rails:
@@ -26,7 +26,7 @@ def _metered(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _power_limit(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    from edgebench.judge.power_limits import power_candidates
+    from edgebench.judge.power.limits import power_candidates
 
     return power_candidates(trial, metric, conditions)
 

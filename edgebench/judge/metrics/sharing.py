@@ -69,8 +69,8 @@ def _peaks(recorded: Recorded, worker: int | None) -> Values:
 
 
 def _energy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.power import power_reason, rails_of, together_energy
-    from edgebench.judge.power_limits import objection_to
+    from edgebench.judge.power.limits import objection_to
+    from edgebench.judge.power.rails import power_reason, rails_of, together_energy
 
     if not recorded.is_shared:
         yield metric.missing(_reason(recorded, ""))
@@ -84,7 +84,7 @@ def _energy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 
 def _energy_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    from edgebench.judge.power_limits import power_candidates
+    from edgebench.judge.power.limits import power_candidates
 
     is_metered = trial.is_shared and trial.rails
     return power_candidates(trial, metric, conditions) if is_metered else (trial.estimate(metric.name),)
