@@ -26,33 +26,17 @@ UNKNOWN = "not known"
 
 def board_record(name: str, board: Board) -> dict[str, Any]:
     """A board as plain data: each fact with value and source, else None; `power` is a list."""
-    fields = board.model_dump(mode="json", exclude={"devices", "architecture"})
-    facts = {fact: fields[fact] for fact in BOARD_FACTS}
-    if board.boot_s:
-        facts["boot_s"] = {"value": board.boot_s.value, "source": board.boot_s.source}
-    return {
-        "name": name,
-        "title": board.title,
-        "models": fields["models"],
-        "plugged_in": board.plugged_in,
-        **facts,
-        "boot_kind": board.boot_s and board.boot_s.kind,
-        "power": fields["power"],
-        "note": board.note,
-    }
+    record = {"name": name, **board.model_dump(mode="json", exclude={"devices", "architecture"})}
+    record["boot_kind"] = record["boot_s"] and record["boot_s"].pop("kind")
+    return record
 
 
 def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool = False) -> None:
     """Print the boards by name: mass, size and declared power."""
-    rows = [
-        (
-            name,
-            _text(board, "mass_g"),
-            _text(board, "size_mm"),
-            ", ".join(f"{power.watts:g} W {power.kind}" for power in board.power) or words.MISSING,
-        )
-        for name, board in boards.items()
-    ]
+    rows = []
+    for name, board in boards.items():
+        powers = ", ".join(f"{power.watts:g} W {power.kind}" for power in board.power)
+        rows.append((name, _text(board, "mass_g"), _text(board, "size_mm"), powers or words.MISSING))
     columns = (*of_figures("board", "mass"), Column("size"), Column("declared power", long=True))
     plugged_in = ", ".join(name for name, board in boards.items() if board.plugged_in)
     notes = [
@@ -66,22 +50,20 @@ def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool
 
 def print_board(console: Console, name: str, board: Board, *, as_json: bool = False) -> None:
     """Print one board: each figure with where it is from, or that it is not known."""
-    facts = [
+    about = [
         board.title,
         "plugged into a host, which has a --board of its own" if board.plugged_in else "",
         f"calls itself: {'; '.join(board.models)}" if board.models else "",
     ]
-    sourced = {
-        word: (_text(board, fact), stated.source)
+    rows = [
+        (word, _text(board, fact), stated.source) if (stated := getattr(board, fact)) else (word, UNKNOWN, "")
         for fact, word in BOARD_FACTS.items()
-        if (stated := getattr(board, fact))
-    }
-    sourced |= {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in board.power}
-    names = [*BOARD_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
+    ]
+    powers = {power.kind: (f"{power.watts:g} W", power.source) for power in board.power}
+    rows += [(f"{kind} power", *powers.get(kind, (UNKNOWN, ""))) for kind in KINDS]
     columns = (Column("figure"), Column("value"), Column("source", long=True))
-    rows = tuple((figure, *sourced.get(figure, (UNKNOWN, ""))) for figure in names)
     note = Notes.of([board.note and f"note: {board.note}"])
-    blocks: list[Block] = [Heading(name), Notes.of(facts), Table("figures", columns, rows), note]
+    blocks: list[Block] = [Heading(name), Notes.of(about), Table("figures", columns, tuple(rows)), note]
     show_listing(console, {"board": board_record(name, board)}, blocks, as_json=as_json)
 
 

@@ -121,6 +121,6 @@ def _covered_patches(plan: Plan) -> str:
 def _patches(scenes: Sequence[Scene]) -> str:
     """Number of patches, or samples, of scenes; several numbers where they differ."""
     counts = " or ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
-    noun = "sample" if all(scene.kind == "samples" for scene in scenes) else "patch"
-    plural = "samples" if noun == "sample" else "patches"
-    return f"{counts} {noun if counts == '1' else plural}"
+    are_samples = all(scene.kind == "samples" for scene in scenes)
+    nouns = ("sample", "samples") if are_samples else ("patch", "patches")
+    return f"{counts} {nouns[counts != '1']}"

@@ -6,6 +6,7 @@ import base64
 import functools
 import gc
 import io
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -166,15 +167,11 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
 
 def styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of each name, in the legend's order; fp32, fp16 and int8 always have their own."""
-    present = list(dict.fromkeys(names))
-    order = [*_KNOWN, *(name for name in present if name not in _KNOWN)]
-    if not set(_KNOWN) & set(present):  # targets need no places kept for precisions
-        order = present
-    return {
-        name: (PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)])
-        for number, name in enumerate(order)
-        if name in present
-    }
+    present = dict.fromkeys(names)
+    # Targets need no places kept for precisions.
+    order = dict.fromkeys([*_KNOWN, *present] if set(_KNOWN) & set(present) else present)
+    looks = zip(order, itertools.cycle(zip(PALETTE, MARKERS, strict=True)), strict=False)
+    return {name: look for name, look in looks if name in present}
 
 
 def wants_log(values: Sequence[float]) -> bool:

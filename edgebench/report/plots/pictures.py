@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -29,8 +27,6 @@ from edgebench.report.plots.sharing import timeline_picture
 from edgebench.results.load import StoredResults
 
 FIGURE_FORMS = ("svg", "png", "pdf")
-
-_LONGEST_NAME = 60
 
 
 def pictures(
@@ -94,9 +90,8 @@ def figures_of(judged: Judged) -> dict[str, Figure]:
     """
     missions = brief_missions(judged.results, judged.trials, judged.profiles)
     shown = pictures(judged.results, judged.trials, judged.verdicts, judged.profiles, missions)
-    slugs = profile_slugs([profile for _, profile in shown if profile])
     return {
-        f"{name}-{slugs[profile]}" if profile else name: picture.figure
+        f"{name}-{profile}" if profile else name: picture.figure
         for (name, profile), picture in shown.items()
         if picture.figure is not None
     }
@@ -119,15 +114,3 @@ def write_figures(judged: Judged, folder: Path) -> list[Path]:
             write_output(path, drawing.as_bytes(fig, form), "--figures")
             written.append(path)
     return written
-
-
-def profile_slugs(names: list[str]) -> Mapping[str, str]:
-    """Unique part of a file's name for each profile, of a-z, 0-9 and - alone."""
-    slugs: dict[str, str] = {}
-    for name in names:
-        if name in slugs:
-            continue
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_LONGEST_NAME].strip("-") or "profile"
-        candidates = itertools.chain([slug], (f"{slug}-{number}" for number in itertools.count(2)))
-        slugs[name] = next(unique for unique in candidates if unique not in slugs.values())
-    return slugs

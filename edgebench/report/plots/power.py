@@ -29,7 +29,6 @@ _SPANS: Mapping[str, dict[str, Any]] = {
     "idle": {"facecolor": "#ececec", "edgecolor": "#d0d0d0", "hatch": "///", "linewidth": 0},
 }
 _MEAN: dict[str, Any] = {"color": drawing.INK, "linewidth": 1.2, "linestyle": (0, (1.5, 1.2))}
-_STATISTICS = {"power_peak_w": "peak", "power_mean_w": "mean"}
 
 
 def drawn_traces(results: StoredResults, trials: Sequence[Trial]) -> list[PowerTrace]:
@@ -46,13 +45,12 @@ def drawn_traces(results: StoredResults, trials: Sequence[Trial]) -> list[PowerT
 
 
 def power_limits(profiles: Sequence[Profile]) -> dict[str, float]:
-    """Limits of the profiles for power in W, by profile and statistic: `disco-realtime, peak over 1 s`."""
+    """Limits of the profiles for power in W, by profile and metric: `disco-realtime, peak power over 1 s`."""
     return {
-        f"{words.plain(profile.name, 40)}, {_STATISTICS[requirement.quantity]}"
-        + (f" over {requirement.averaging_s:g} s" if requirement.averaging_s else ""): requirement.base_limit
+        f"{words.plain(profile.name, 40)}, {words.subject(requirement)}": requirement.base_limit
         for profile in profiles
         for requirement in profile.requirements
-        if requirement.quantity in _STATISTICS
+        if requirement.quantity in ("power_peak_w", "power_mean_w")
     }
 
 

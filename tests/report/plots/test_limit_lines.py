@@ -63,7 +63,7 @@ def test_the_chart_of_accuracy_has_the_limits_of_both() -> None:
     assert {"disco-realtime: 4.42 s", "disco-realtime: 93 %"} <= set(texts(figure_of([axes])))
     caption = accuracy_picture(nine, samples.LIMITS, shares).caption
     assert caption.count("Dashed") == 1
-    assert "Limits beyond the axis: far (5.00 %)." in caption
+    assert "disco-greenland (270 s) and far (5.00 %)." in caption
 
 
 def test_names_of_profiles_are_text() -> None:
