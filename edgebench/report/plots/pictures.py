@@ -18,11 +18,10 @@ from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy_picture, energy_picture
 from edgebench.report.plots.latency import depth_picture, limits_of, stages_picture, targets_picture
-from edgebench.report.plots.mission import mission_picture
 from edgebench.report.plots.panels import Picture
 from edgebench.report.plots.power import power_over_time_picture
 from edgebench.report.plots.scene import scene_picture
-from edgebench.report.plots.sessions import minutes_picture, sessions_picture
+from edgebench.report.plots.sessions import minutes_picture, mission_picture, sessions_picture
 from edgebench.report.plots.sharing import timeline_picture
 from edgebench.results.load import StoredResults
 
