@@ -21,6 +21,7 @@ from edgebench.stats.compare import ratios
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 
 By = Literal["depth", "model"]
+_AXES: Mapping[By, str] = {"depth": "Depth multiplier", "model": "Model"}
 
 
 def level_axis(trials: Sequence[Trial]) -> By:
@@ -43,21 +44,19 @@ def latency(
 
     Args:
         trials: trials; those without that time are left out, and against depth those without a depth.
-        limits: limit in seconds by profile; one that is far off is not drawn (`near_limits`).
+        limits: limit in seconds by profile; one that is far off is not drawn (`panels.NEAR`).
         by: `depth`, or `model` with a place for each in the order of the trials. Default: `level_axis`.
         ax: place of the plot, a panel per target.
     """
+    by = by or level_axis(trials)
     shown = words.alike_timed(trials)
-    if (by or level_axis(trials)) == "depth":
-        shown = [trial for trial in shown if trial.depth_multiplier is not None]
-        axis, tick_of = (
-            "Depth multiplier",
-            {trial.key: words.depth(trial.depth_multiplier) for trial in shown},
-        )
-        ticks = sorted(set(tick_of.values()), key=float)
-    else:
-        axis, tick_of = "Model", {trial.key: words.model(trial) for trial in shown}
+    if by == "model":
+        tick_of = {trial.key: words.model(trial) for trial in shown}
         ticks = list(dict.fromkeys(tick_of.values()))
+    else:
+        shown = [trial for trial in shown if trial.depth_multiplier is not None]
+        tick_of = {trial.key: words.depth(trial.depth_multiplier) for trial in shown}
+        ticks = sorted(set(tick_of.values()), key=float)
     scale, series, point_text = panels.latency_scale(shown, limits), words.series(shown), _point_texts(shown)
     styles = drawing.styles(series.values())
     order = list(styles)
@@ -70,7 +69,7 @@ def latency(
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
         panels.name_places(axes, ticks)
-        axes.set(xlim=(-0.5, len(ticks) - 0.5), xlabel=axis)
+        axes.set(xlim=(-0.5, len(ticks) - 0.5), xlabel=_AXES[by])
         scale.draw(axes, "y")
         points = sorted(map(point, group), key=lambda point: (order.index(point.series), point.place))
         panels.draw_points(axes, points, styles)
@@ -80,10 +79,8 @@ def latency(
 
 def _point_texts(trials: Sequence[Trial]) -> dict[str, str]:
     """Names of the trials with their latencies, by key."""
-    names = tables.trial_names(trials)
-    return {
-        trial.key: f"{names[trial.key]}: {words.interval(trial.latency or MISSING)} s" for trial in trials
-    }
+    names, latencies = tables.trial_names(trials), {trial.key: trial.latency or MISSING for trial in trials}
+    return {key: f"{names[key]}: {words.interval(latency)} s" for key, latency in latencies.items()}
 
 
 def limits_of(verdicts: Sequence[Verdict], metric: str, statistic: str = "median") -> dict[str, float]:
