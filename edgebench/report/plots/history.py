@@ -17,8 +17,9 @@ from edgebench.judge.history import TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report.comparison import in_words, named_comparisons
-from edgebench.report.history import heading, ratio_text, series_names
+from edgebench.report.history import ratio_text, series_names
 from edgebench.report.plots import drawing, panels
+from edgebench.report.tables import value_heading
 
 MAX_SERIES = 12
 """Series in one plot."""
@@ -83,7 +84,8 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.set_xlabel("begun (UTC)" if dated else "results, oldest first")
     intervals = [Estimate(point.value, point.low, point.high) for point in shown]
-    axes.set_ylabel("\n".join(filter(None, (heading(series), panels.bars_note(intervals)))))
+    heading = value_heading(METRICS[series.metric])
+    axes.set_ylabel("\n".join(filter(None, (heading, panels.bars_note(intervals)))))
 
 
 # Forest plot of results against a baseline: one panel per metric, one line per pair.
