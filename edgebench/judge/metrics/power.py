@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
 
-def _metered(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def metered(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+    """Estimates of a metric of power or energy by rail, in the order of the rails."""
     from edgebench.judge.power.limits import objection_to
     from edgebench.judge.power.rails import power_of, power_reason
 
@@ -55,7 +56,7 @@ def _declared(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
 
 def _metric(name: str, sentence: str, statistic: str, units: Any, **fields: Any) -> Metric:
     source, statistics = "probes.parquet", (statistic,)
-    return Metric(name, sentence, units, source, statistics, _metered, **fields)
+    return Metric(name, sentence, units, source, statistics, metered, **fields)
 
 
 METRICS = (

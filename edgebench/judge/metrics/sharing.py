@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, Metric, Option, Reading, Sampled
+from edgebench.judge.metrics.power import metered
 from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
@@ -69,18 +70,7 @@ def _peaks(recorded: Recorded, worker: int | None) -> Values:
 
 
 def _energy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.power.limits import objection_to
-    from edgebench.judge.power.rails import power_reason, rails_of, together_energy
-
-    if not recorded.is_shared:
-        yield metric.missing(_reason(recorded, ""))
-        return
-    objections = {rail.name: objection_to(rail, metric.name) for rail in rails_of(recorded)}
-    rails = together_energy(recorded)
-    for rail, estimate in rails:
-        yield Reading(metric.key(rail=rail), replace(estimate, objection=objections[rail]))
-    if not rails:
-        yield metric.missing(power_reason(recorded))
+    return metered(recorded, metric) if recorded.is_shared else (metric.missing(_reason(recorded, "")),)
 
 
 def _energy_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
