@@ -18,11 +18,10 @@ from edgebench.judge.verdict import judge_all
 from edgebench.report import tables, words
 from edgebench.report.plots.accuracy import accuracy, energy
 from edgebench.report.plots.latency import By, latency, limits_of, stages, targets
-from edgebench.report.plots.mission import mission
 from edgebench.report.plots.panels import Place
 from edgebench.report.plots.power import drawn_traces, power_limits, power_over_time
 from edgebench.report.plots.scene import scene, scene_predictions
-from edgebench.report.plots.sessions import sessions, sustained
+from edgebench.report.plots.sessions import mission, sessions, sustained
 from edgebench.results.load import StoredResults
 from edgebench.suggest import choose, short
 

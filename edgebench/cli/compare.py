@@ -394,9 +394,11 @@ def require_figure(path: Path | None) -> None:
 
 def write_figure(path: Path, draw: Callable[[Figure], object]) -> None:
     """The file of what is drawn, whole or not at all; StoredResultError where it cannot be written."""
-    from edgebench.files import write_output
-    from edgebench.report.plots.drawing import as_bytes, blank
+    from matplotlib.figure import Figure
 
-    figure = blank()
+    from edgebench.files import write_output
+    from edgebench.report.plots.drawing import as_bytes
+
+    figure = Figure()
     draw(figure)
     write_output(path, as_bytes(figure, path.suffix.lower().removeprefix(".")), "--figure")

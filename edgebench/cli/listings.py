@@ -77,13 +77,13 @@ def show(
 def devices(json_: JsonOption = False) -> None:
     """List the devices, their precisions and options, and the meters."""
     from edgebench import registry
-    from edgebench.report.listings.devices import DeviceRow, print_devices
+    from edgebench.report.listings.devices import device_record, print_devices
 
     backends = map(registry.backend, registry.loadable("edgebench.backends"))
-    rows = [DeviceRow.of(backend) for backend in backends if not backend.for_tests]
+    records = [device_record(backend) for backend in backends if not backend.for_tests]
     meters = {
         name: registry.probe_description(name)
         for name in registry.loadable("edgebench.probes")
         if not registry.is_monitor(name)
     }
-    print_devices(stdout(), rows, meters, as_json=json_)
+    print_devices(stdout(), records, meters, as_json=json_)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +33,7 @@ def list_(json_: JsonOption = False) -> None:
     from edgebench.judge.profile import shipped_profiles
     from edgebench.report.listings.devices import print_profiles
 
-    print_profiles(stdout(), [listed.as_record() for listed in shipped_profiles()], as_json=json_)
+    print_profiles(stdout(), shipped_profiles(), as_json=json_)
 
 
 @app.command()
@@ -43,7 +42,7 @@ def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
     from edgebench.judge.profile import load_profile
     from edgebench.report.listings.devices import print_profile
 
-    print_profile(stdout(), load_profile(profile).as_record(), as_json=json_)
+    print_profile(stdout(), load_profile(profile), as_json=json_)
 
 
 @app.command()
@@ -56,7 +55,7 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
     from edgebench.report.listings.devices import print_problems
 
     problems = problems_of(profile)
-    print_problems(stdout(), profile, [asdict(problem) for problem in problems], as_json=json_)
+    print_problems(stdout(), profile, problems, as_json=json_)
     exit_where(bool(problems), EXIT_USAGE)
     [read] = read_profiles([profile])  # which warns of what is ignored
     say_each(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.report.plots.mission import PARTS, most_held
+from edgebench.report.plots.sessions import PARTS, most_held
 from edgebench.stats.mission_cycles import completions_s
 from tests.synthetic_results import NINE, QUARTER, made_experiment, write_record
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +33,13 @@ from edgebench.results.load import StoredResults
 from tests import synthetic_results
 from tests.explore.conftest import column, decoded, document
 from tests.synthetic_results import QUARTER, write_record
+
+
+def updated(folder: Path, paths: list[Path], **options: Any) -> tuple[Site, Any]:
+    """A site of results that was made, with the document of its data."""
+    site = Site(folder, paths, **options)
+    site.update()
+    return site, document(folder / "data.js")
 
 
 def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Path) -> None:
@@ -71,8 +79,7 @@ def test_figures_verdicts_and_sessions_are_those_of_load(lab: Path, tmp_path: Pa
 
 
 def test_a_result_has_a_file_of_its_own(lab: Path, tmp_path: Path) -> None:
-    Site(tmp_path / "site", [lab]).update()
-    data = document(tmp_path / "site" / "data.js")
+    _, data = updated(tmp_path / "site", [lab])
     files = set(column(data, "id"))
     assert {path.stem for path in (tmp_path / "site" / "results").iterdir()} == files and len(files) == 2
     shown = {
@@ -151,9 +158,7 @@ def test_archives_are_read_and_the_same_result_is_shown_once(lab: Path, tmp_path
         write_archive(lab / name, lab / f"{name}.zip", edgebench_version="1")
     shutil.rmtree(lab / "a")
     (lab / "other.zip").write_bytes(b"PK no archive")
-    site = Site(tmp_path / "site", [lab])
-    site.update()
-    data = document(tmp_path / "site" / "data.js")
+    site, data = updated(tmp_path / "site", [lab])
     assert sorted(set(column(data, "result"))) == ["a", "b"] and site.results == 2
     assert {each["result"] for each in data["left_out"]} == {"b.zip", "other.zip"}
     single = Site(tmp_path / "single", [lab / "a.zip", lab / "b"])
@@ -174,9 +179,7 @@ def test_links_copies_and_imports_of_a_result_are_shown_once(lab: Path, tmp_path
     (lab / "link").symlink_to(lab / "b")
     (tmp_path / "other").mkdir()
     shutil.copytree(lab / "b", tmp_path / "other" / "copy")
-    site = Site(tmp_path / "site", [tmp_path / "a.zip", lab, tmp_path / "other"])
-    site.update()
-    data = document(tmp_path / "site" / "data.js")
+    site, data = updated(tmp_path / "site", [tmp_path / "a.zip", lab, tmp_path / "other"])
     assert site.results == 2 and len(data["left_out"]) == 4
     assert len(column(data, "result")) == len(
         {*zip(column(data, "result"), column(data, "key"), strict=True)}
@@ -193,9 +196,7 @@ def test_what_cannot_be_read_is_left_out_by_name(lab: Path, tmp_path: Path) -> N
     (lab / "foreign" / "experiment.json").write_text('{"name": "of another program"}')
     next((lab / "table").rglob("passes.parquet")).write_bytes(b"no table")
     (lab / "loop").symlink_to(lab)
-    site = Site(tmp_path / "site", [lab])
-    site.update()
-    data = document(tmp_path / "site" / "data.js")
+    _, data = updated(tmp_path / "site", [lab])
     assert set(column(data, "result")) == {"a", "b"}
     told = {each["result"]: each["why"] for each in data["left_out"]}
     assert told.keys() == {"damaged", "newer", "foreign", "table"} and all(told.values())
@@ -260,8 +261,8 @@ def test_what_is_no_number_is_null(lab: Path, tmp_path: Path, monkeypatch: pytes
         return [replace(first, estimates={**first.estimates, **keys}), *others]
 
     monkeypatch.setattr("edgebench.explore.trials.trials_of", broken)
-    Site(tmp_path / "site", [lab / "a"]).update()
-    data, sessions = document(tmp_path / "site" / "data.js"), document(tmp_path / "site" / "sessions.js")
+    _, data = updated(tmp_path / "site", [lab / "a"])
+    sessions = document(tmp_path / "site" / "sessions.js")
     figures = data["figures"]["image_s"]
     assert [figures[name][0] for name in ("value", "low", "high")] == [None, None, None]
     assert "finite" in decoded(figures["reasons"], 0)
@@ -280,8 +281,7 @@ def test_a_trial_has_its_kind_and_a_replay_no_board_of_this_machine(tmp_path: Pa
             text = (folder / "experiment.json").read_text()
             replay = json.loads(text.replace('"device": "cpu"', '"device": "replay"'))
             write_record(folder / "experiment.json", replay)
-    Site(tmp_path / "site", [lab], published=True).update()
-    data = document(tmp_path / "site" / "data.js")
+    _, data = updated(tmp_path / "site", [lab], published=True)
     facts = {
         row[0]: row[1:]
         for row in zip(
@@ -302,8 +302,7 @@ def test_a_scene_is_a_label_of_pixels_patches_and_input(tmp_path: Path) -> None:
     synthetic_results.made_experiment(
         tmp_path / "lab", name="large", variants=QUARTER[:1], rows=20, columns=20
     )
-    Site(tmp_path / "site", [tmp_path / "lab"]).update()
-    data = document(tmp_path / "site" / "data.js")
+    _, data = updated(tmp_path / "site", [tmp_path / "lab"])
     scenes = dict(zip(column(data, "result"), column(data, "scene"), strict=True))
     assert data["labels"]["scene"]["differs"]
     assert scenes["large"].endswith(", 400 patches of 224 x 224") and " x " in scenes["large"]
@@ -321,9 +320,7 @@ def test_profiles_of_results_and_named_files_are_offered(tmp_path: Path) -> None
     folder = synthetic_results.made_experiment(lab, name="d", variants=QUARTER[:1], profiles=shipped)
     write_archive(folder, lab / "d.zip", edgebench_version="1")
     shutil.rmtree(folder)
-    site = Site(tmp_path / "site", [lab], profiles=[str(tmp_path / "other.toml")])
-    site.update()
-    data = document(tmp_path / "site" / "data.js")
+    site, data = updated(tmp_path / "site", [lab], profiles=[str(tmp_path / "other.toml")])
     names = [profile["name"] for profile in data["profiles"]]
     assert names == [*(profile.name for profile in shipped_profiles()), "other", "mine", "mine (2)"]
     verdicts = {
@@ -367,8 +364,7 @@ def test_runs_without_any_session_are_counted_and_no_rows(lab: Path, tmp_path: P
 
 
 def test_published_figures_are_marked_with_their_sources(lab: Path, tmp_path: Path) -> None:
-    Site(tmp_path / "site", [lab], published=True).update()
-    data = document(tmp_path / "site" / "data.js")
+    _, data = updated(tmp_path / "site", [lab], published=True)
     published = [place for place, kind in enumerate(column(data, "kind")) if kind == "published"]
     assert published and all(column(data, "source")[place] for place in published)
     power = data["figures"]["power_peak_w"]
@@ -394,8 +390,8 @@ def test_a_history_has_the_changes_of_edgebench_history(tmp_path: Path) -> None:
         record = json.loads((folder / "experiment.json").read_text())
         record["created_utc"] = f"2025-03-{day:02}T12:00:00Z"
         write_record((folder / "experiment.json"), record)
-    Site(tmp_path / "site", [tmp_path / "lab"]).update()
-    data, sessions = document(tmp_path / "site" / "data.js"), document(tmp_path / "site" / "sessions.js")
+    _, data = updated(tmp_path / "site", [tmp_path / "lab"])
+    sessions = document(tmp_path / "site" / "sessions.js")
     [series] = sessions["history"]["image_s"]
     [expected] = history(list_results(tmp_path / "lab")[0], metric="image_s")
     results = column(data, "result")
@@ -419,9 +415,7 @@ def test_long_samples_keep_their_extremes() -> None:
 def test_an_update_that_is_broken_off_leaves_the_old_site(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = Site(tmp_path / "site", [lab])
-    site.update()
-    before = document(tmp_path / "site" / "data.js")
+    site, before = updated(tmp_path / "site", [lab])
     synthetic_results.made_experiment(lab, name="c", seed=9)
     shutil.rmtree(lab / "a")
     put = write_atomically
@@ -445,9 +439,7 @@ def test_an_update_that_is_broken_off_leaves_the_old_site(
 
 
 def test_a_file_that_is_gone_comes_back_and_addresses_stay(lab: Path, tmp_path: Path) -> None:
-    site = Site(tmp_path / "site", [lab])
-    site.update()
-    before = document(tmp_path / "site" / "data.js")
+    site, before = updated(tmp_path / "site", [lab])
     shutil.rmtree(tmp_path / "site")
     shutil.rmtree(next((lab / "a").rglob("sessions/002")))
     assert site.update()

@@ -1,7 +1,5 @@
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -30,29 +28,9 @@ def _refused(text, tmp_path):
 
 
 def test_the_three_shipped_profiles():
-    assert [profile.name for profile in shipped_profiles()] == [
-        "disco-arctic",
-        "disco-greenland",
-        "disco-realtime",
-    ]
-    for profile in shipped_profiles():
-        assert profile.title and profile.description and profile.source
-        by_quantity = {requirement.quantity: requirement for requirement in profile.requirements}
-        assert list(by_quantity) == ["image_s", "power_peak_w", "mass_g", "size_mm"]
-        assert by_quantity["image_s"].statistic == "median"
-        assert (by_quantity["power_peak_w"].limit, by_quantity["power_peak_w"].statistic) == (5.0, "max")
-        assert by_quantity["mass_g"].limit == 150.0
-        assert by_quantity["size_mm"].limit == (10.0, 70.0, 80.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "limit_s"),
-    [("disco-realtime", 4.42), ("disco-arctic", 95.65 * 60 / 80), ("disco-greenland", 24 * 3600 / 320)],
-)
-def test_the_budget_of_an_image_is_computed(name, limit_s):
-    latency = load_profile(name).requirements[0]
-    assert latency.budget is not None
-    assert latency.limit == pytest.approx(limit_s)
+    names = [profile.name for profile in shipped_profiles()]
+    assert names == ["disco-arctic", "disco-greenland", "disco-realtime"]
+    assert all(profile.title and profile.description and profile.source for profile in shipped_profiles())
 
 
 @pytest.mark.parametrize("profile", shipped_profiles(), ids=lambda profile: profile.name)
@@ -81,11 +59,8 @@ def test_a_file_of_ones_own(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(GOOD)
     profile = load_profile(str(file))
-    assert (profile.name, profile.requirements[0].limit, profile.requirements[0].quantity) == (
-        "mine",
-        4.42,
-        "image_s",
-    )
+    [latency] = profile.requirements
+    assert (profile.name, latency.limit, latency.quantity) == ("mine", 4.42, "image_s")
 
 
 def test_a_file_without_the_suffix_in_the_working_folder(tmp_path, monkeypatch):
@@ -132,10 +107,8 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     [
         ("", "limit is missing"),
         ("limit = -1\n", "-1 is not above 0"),
-        ("limit = 0\n", "0 is not above 0"),
         ("limit = nan\n", "nan is not a finite number"),
         ('limit = "1e999 d"\n', "inf is not a finite number"),
-        ("limit = inf\n", "inf is not a finite number"),
         ('limit = "4.42"\n', "'4.42' has no unit"),
         ("limit = true\n", "True is not a number"),
         ("limit = [1, 2, 3]\n", "does not fit image_s"),
@@ -143,7 +116,6 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ('quantity = "size_mm"\nlimit = [1, 2]\n', "does not fit size_mm"),
         ('quantity = "size_mm"\nlimit = [1, 2, -3]\n', "-3 is not above 0"),
         ('quantity = "imag_s"\nlimit = 4\n', "unknown quantity 'imag_s'"),
-        ("quantity = 3\nlimit = 4\n", "unknown quantity 3"),
         ('statistic = "mean"\nlimit = 4\n', "unknown statistic 'mean'"),
         ('statistic = ["median"]\nlimit = 4\n', "unknown statistic ['median']"),
         ('unit = "h"\nlimit = 4\n', "unknown unit 'h'"),
@@ -154,7 +126,6 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ('quantity = "power_peak_w"\nbudget = { cycle_s = 1, images = 1 }\n', "budget does not belong"),
         ("limit = 4\nbudget = { cycle_s = 1, images = 1 }\n", "keep one of the two"),
         ("budget = { cycle_s = 1 }\n", "budget: images is missing"),
-        ("budget = { cycle_s = 1, images = 0 }\n", "budget.images"),
         ("budget = { cycle_s = nan, images = 1 }\n", "budget.cycle_s"),
         ("budget = { cycle_s = 1, images = 1" + "0" * 18 + " }\n", "budget.images"),
         ("limit = 1e400\n", "inf is not a finite number"),
@@ -165,7 +136,6 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         ('quantity = "failed_sessions"\nlimit = 5\n', "more than every session"),
         ('quantity = "auc"\nlimit = 90\n', "more than every auc\nwrite a share, such as 0.9"),
         ('quantity = "accuracy_drop"\nlimit = 101\n', "more than every image\nwrite points, such as 2.0"),
-        ("limits = 4\nlimit = 4\n", "unknown key 'limits'"),
         ("limt = 4\n", "unknown key 'limt'\ndid you mean 'limit'"),
         (
             'quantity = "accuracy"\nunit = "%"\nlimit = 0.95\n',
@@ -181,10 +151,6 @@ def test_what_is_wrong_with_a_requirement_is_said_with_its_name(body, expected, 
     assert expected in message
 
 
-def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
-    assert "did you mean 'limit'" in _refused(HEAD + "limits = 4\nlimit = 4\n", tmp_path)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -194,10 +160,7 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
         ("limit = 1" + "0" * 400, "more than 64 bits"),
         ("x = " + "[" * 20000, "nested too deeply"),
         ("", "name is missing"),
-        ('name = "x"\n', "requirements is missing"),
-        ('name = "x"\nrequirements = []\n', "requirements"),
         ('name = "x"\nrequirements = 3\n', "requirements"),
-        ('name = "x"\nrequirements = [3]\n', "requirement number 1: 3 is not a table"),
         (
             'name = "../x"\n[[requirements]]\nname = "r"\nlimit = 1\n',
             "is taken\nup to 80 letters",
@@ -216,7 +179,6 @@ def test_a_typing_error_in_a_key_names_the_right_one(tmp_path):
             GOOD + '[[requirements]]\nname = "again"\nlimit = 1\n',
             "'latency' and 'again' both limit the median of image_s",
         ),
-        (GOOD + "wanted = true\n", "all requirements are wanted, and none is required"),
         ("extra = 1\n" + GOOD, "unknown key 'extra'"),
         ("#" * (MAX_BYTES + 1), "more than 256 KiB"),
     ],
@@ -312,9 +274,3 @@ def test_no_record_gives_anything_but_a_profile_or_the_error(requirement):
     except StoredResultError:
         return
     assert profile.requirements[0].limit
-
-
-def test_profiles_are_read_without_statistics():
-    heavy = "{'numpy', 'scipy', 'pandas'}"
-    code = f"import sys, edgebench.judge.profile; sys.exit(bool({heavy} & sys.modules.keys()))"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -154,13 +154,6 @@ def test_every_shipped_profile_can_be_extended(name, tmp_path):
     assert _load(tmp_path, f'name = "mine"\nextends = "{name}"\n').judged == load_profile(name).judged
 
 
-def test_the_disco_profiles_have_the_limits_of_one_satellite():
-    realtime, *others = (
-        load_profile(name).requirements[1:] for name in ("disco-realtime", "disco-arctic", "disco-greenland")
-    )
-    assert all(requirements == realtime for requirements in others)
-
-
 @pytest.mark.attack("profiles that extend one another in a circle: refused")
 def test_a_circle_is_refused(tmp_path):
     (tmp_path / "other.toml").write_text('name = "other"\nextends = "mine.toml"\n')

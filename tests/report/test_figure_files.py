@@ -10,7 +10,6 @@ import pytest
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged
 from edgebench.judge.published import judge_published
-from edgebench.report.plots import pictures
 from edgebench.report.plots.pictures import figures_of, require_figures_folder, write_figures
 
 BEGINNINGS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
@@ -37,15 +36,6 @@ def test_published_figures_are_drawn_and_a_plan_alone_has_none(nothing: Judged, 
     assert {"latency", "targets"} <= set(figures_of(judge_published(None)))
     assert write_figures(nothing, tmp_path / "none") == []
     assert not (tmp_path / "none").exists()
-
-
-def test_names_of_profiles_become_no_paths() -> None:
-    slugs = pictures.profile_slugs(
-        ["disco-realtime", "../../etc/passwd", "Ärctic", "漢字", "", "disco realtime"]
-    )
-    assert list(slugs.values()) == [
-        "disco-realtime", "etc-passwd", "rctic", "profile", "profile-2", "disco-realtime-2",
-    ]  # fmt: skip
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from edgebench.judge.profile import Profile, shipped_profiles
+from edgebench.judge.schedule import Schedule
 from edgebench.report.listings import devices, models
 from edgebench.report.terminal import make_console
 
@@ -30,20 +31,18 @@ def said(function: object, *arguments: object, **options: object) -> str:
 
 
 DEVICES = [
-    devices.DeviceRow(
-        "cpu",
-        "this machine, by LiteRT [red]",
-        ("fp32", "int8"),
-        {
+    {
+        "name": "cpu",
+        "description": "this machine, by LiteRT [red]",
+        "precisions": ("fp32", "int8"),
+        "options": {
             "threads": {"type": "integer", "default": 1, "description": "Threads of the runtime."},
             "kernels": {"enum": ["xnnpack", "reference"], "default": "xnnpack"},
             "delegate": {"type": "string", "default": ""},
         },
-        default_batch=2,
-        most_batch=16,
-        takes_host=True,
-        meters=("ina3221", "tegrastats"),
-    )
+        **{"default_batch": 2, "most_batch": 16, "takes_host": True, "takes_port": False},
+        "meters": ("ina3221", "tegrastats"),
+    }
 ]
 
 
@@ -79,33 +78,32 @@ def test_findings_with_their_fixes() -> None:
 
 
 def test_profiles_with_their_limits() -> None:
-    records = [profile.as_record() for profile in shipped_profiles()]
-    text = said(devices.print_profiles, records)
+    profiles = shipped_profiles()
+    text = said(devices.print_profiles, profiles)
     assert "latency per image ≤ 4.42 s" in text
     assert "size ≤ 10 x 70 x 80 mm" in text
-    arctic = next(record for record in records if record["name"] == "disco-arctic")
+    arctic = next(profile for profile in profiles if profile.name == "disco-arctic")
     text_of_arctic = said(devices.print_profile, arctic)
     assert "schedule: 80 images in a cycle of 5739 s, within its first 353.6 s" in text_of_arctic
     assert "≤ 71.7375 s" in text_of_arctic
-    assert json.loads(said(devices.print_profile, arctic, as_json=True))["profile"] == arctic
-    assert json.loads(said(devices.print_profiles, records, as_json=True))["profiles"] == records
+    assert json.loads(said(devices.print_profile, arctic, as_json=True))["profile"] == arctic.as_record()
+    listed = json.loads(said(devices.print_profiles, profiles, as_json=True))["profiles"]
+    assert listed == [profile.as_record() for profile in profiles]
 
 
 def test_an_uplink_is_shown_where_the_profile_has_it_and_where_a_limit_uses_it() -> None:
     update = {"name": "update", "quantity": "update_s", "limit": "10 min"}
-    profile = Profile.model_validate(
-        {"name": "x", "uplink_bps": "9.6 kbit/s", "requirements": [update]}
-    ).as_record()
+    profile = Profile.model_validate({"name": "x", "uplink_bps": "9.6 kbit/s", "requirements": [update]})
     text = said(devices.print_profile, profile)
     assert "uplink: 9600 bit/s" in text
     assert "update time ≤ 600 s" in text and "an uplink of 9600 bit/s" in text
 
 
 def test_a_schedule_in_words() -> None:
-    stated = {"cycle_s": 60.0, "images": 1, "times_s": [3.0], "deadline_s": 5.0}
+    stated = Schedule(cycle_s=60.0, images=1, times_s=(3.0,), deadline_s=5.0)
     text = "1 image in a cycle of 60 s, at stated times; each is due 5 s after it came"
-    assert devices.schedule(stated) == text
-    assert devices.schedule({"cycle_s": 4.42, "images": 2}) == "2 images in a cycle of 4.42 s"
+    assert devices.schedule_text(stated) == text
+    assert devices.schedule_text(Schedule(cycle_s=4.42, images=2)) == "2 images in a cycle of 4.42 s"
 
 
 def test_variants_with_whole_paths() -> None:

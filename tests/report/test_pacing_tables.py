@@ -44,10 +44,6 @@ def test_the_figure_has_a_point_a_minute_and_a_line_a_trial() -> None:
     assert "0.200 s in the first minute, 0.230 s in the last" in picture.alt
 
 
-def test_nothing_sustained_is_drawn_as_nothing() -> None:
-    assert svg_of(sustained([samples.summary()])).startswith(b"<?xml")
-
-
 def test_pages_show_missed_deadlines_only_where_passes_were_paced(tmp_path) -> None:
     judged = judge_folder(made_experiment(tmp_path), [])
     assert "Missed deadlines" not in render(judged) + export_markdown(judged)

@@ -11,7 +11,6 @@ from edgebench.judge.trial import Estimate
 from edgebench.judge.verdict import Verdict
 from edgebench.report.documents import document, export_csv
 from edgebench.report.html import render
-from edgebench.report.listings.devices import requirement
 from edgebench.report.markdown import export_markdown
 from edgebench.report.terminal import make_console
 from edgebench.report.words import limit
@@ -30,8 +29,6 @@ def _with_a_missed_wish() -> list[Verdict]:
 def test_the_formula_says_it() -> None:
     _, wish = _with_a_missed_wish()
     assert limit(wish.requirement) == "peak power ≤ 5 W, wanted"
-    record = {"quantity": "mass_g", "limit": 50.0, "unit": "g", "wanted": True}
-    assert requirement(record) == "mass ≤ 50 g, wanted"
 
 
 def test_the_terminal_shows_it_below_a_whole_that_passes() -> None:

@@ -16,7 +16,7 @@ from edgebench.report.blocks import Block, Column, Heading, Notes, Table, Text, 
 from edgebench.report.environment import flat, gathered
 from edgebench.report.listings import show_listing, write_json
 from edgebench.report.listings.devices import print_findings
-from edgebench.report.terminal import line, print_blocks
+from edgebench.report.terminal import line, lines, print_blocks
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
 
@@ -26,33 +26,17 @@ UNKNOWN = "not known"
 
 def board_record(name: str, board: Board) -> dict[str, Any]:
     """A board as plain data: each fact with value and source, else None; `power` is a list."""
-    fields = board.model_dump(mode="json", exclude={"devices", "architecture"})
-    facts = {fact: fields[fact] for fact in BOARD_FACTS}
-    if board.boot_s:
-        facts["boot_s"] = {"value": board.boot_s.value, "source": board.boot_s.source}
-    return {
-        "name": name,
-        "title": board.title,
-        "models": fields["models"],
-        "plugged_in": board.plugged_in,
-        **facts,
-        "boot_kind": board.boot_s and board.boot_s.kind,
-        "power": fields["power"],
-        "note": board.note,
-    }
+    record = {"name": name, **board.model_dump(mode="json", exclude={"devices", "architecture"})}
+    record["boot_kind"] = record["boot_s"] and record["boot_s"].pop("kind")
+    return record
 
 
 def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool = False) -> None:
     """Print the boards by name: mass, size and declared power."""
-    rows = [
-        (
-            name,
-            _text(board, "mass_g"),
-            _text(board, "size_mm"),
-            ", ".join(f"{power.watts:g} W {power.kind}" for power in board.power) or words.MISSING,
-        )
-        for name, board in boards.items()
-    ]
+    rows = []
+    for name, board in boards.items():
+        powers = ", ".join(f"{power.watts:g} W {power.kind}" for power in board.power)
+        rows.append((name, _text(board, "mass_g"), _text(board, "size_mm"), powers or words.MISSING))
     columns = (*of_figures("board", "mass"), Column("size"), Column("declared power", long=True))
     plugged_in = ", ".join(name for name, board in boards.items() if board.plugged_in)
     notes = [
@@ -66,22 +50,20 @@ def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool
 
 def print_board(console: Console, name: str, board: Board, *, as_json: bool = False) -> None:
     """Print one board: each figure with where it is from, or that it is not known."""
-    facts = [
+    about = [
         board.title,
         "plugged into a host, which has a --board of its own" if board.plugged_in else "",
         f"calls itself: {'; '.join(board.models)}" if board.models else "",
     ]
-    sourced = {
-        word: (_text(board, fact), stated.source)
+    rows = [
+        (word, _text(board, fact), stated.source) if (stated := getattr(board, fact)) else (word, UNKNOWN, "")
         for fact, word in BOARD_FACTS.items()
-        if (stated := getattr(board, fact))
-    }
-    sourced |= {f"{power.kind} power": (f"{power.watts:g} W", power.source) for power in board.power}
-    names = [*BOARD_FACTS.values(), *(f"{kind} power" for kind in KINDS)]
+    ]
+    powers = {power.kind: (f"{power.watts:g} W", power.source) for power in board.power}
+    rows += [(f"{kind} power", *powers.get(kind, (UNKNOWN, ""))) for kind in KINDS]
     columns = (Column("figure"), Column("value"), Column("source", long=True))
-    rows = tuple((figure, *sourced.get(figure, (UNKNOWN, ""))) for figure in names)
     note = Notes.of([board.note and f"note: {board.note}"])
-    blocks: list[Block] = [Heading(name), Notes.of(facts), Table("figures", columns, rows), note]
+    blocks: list[Block] = [Heading(name), Notes.of(about), Table("figures", columns, tuple(rows)), note]
     show_listing(console, {"board": board_record(name, board)}, blocks, as_json=as_json)
 
 
@@ -111,19 +93,14 @@ def print_targets(
         file: where they stand; None where there is no file.
         as_json: print one document instead.
     """
-    headings = ("target", "device", "host", "meters", "mass", "size")
-    columns = tuple(
-        Column(heading, figures=heading == "mass", long=heading == "meters") for heading in headings
-    )
+    columns = (*map(Column, ("target", "device", "host")), Column("meters", long=True))
+    columns += (Column("mass", figures=True), Column("size"))
     texts = []
     for target in targets:
         name, error, sweeps = target.get("name"), target.get("device_error"), target.get("sweeps")
-        source = _body_source(target)
-        texts += [
-            f"{name} cannot be measured: {error}" if error else "",
-            f"{name} sweeps {_sweeps_text(sweeps)}" if sweeps else "",
-            source and f"{name}: {source}",
-        ]
+        texts += [f"{name} cannot be measured: {error}"] if error else []
+        texts += [f"{name} sweeps {_sweeps_text(sweeps)}"] if sweeps else []
+        texts += [f"{name}: {source}"] if (source := _body_source(target)) else []
     blocks: list[Block] = [Table("targets", columns, tuple(map(_cells, targets)))] if targets else []
     blocks.append(Notes.of([*texts, f"{words.counted(len(targets), 'target')} in {file}"]))
     if file is None:
@@ -152,15 +129,11 @@ def _body_source(target: Mapping[str, Any]) -> str:
     if target.get("body") and (from_boards or not own):
         added = " and ".join(word for key, word in names.items() if key in from_boards)
         sources.append(f"{added} of {target['body']}" if added else str(target["body"]))
-    powers = target.get("declared_power") or ()
-    boot = target.get("boot_s")
-    return "; ".join(
-        [
-            *sources,
-            *(f"declared {power['kind']} of {power['watts']:g} W by {power['source']}" for power in powers),
-            *([f"declared {boot['kind']} boot of {boot['seconds']:g} s by {boot['source']}"] if boot else []),
-        ]
-    )
+    for power in target.get("declared_power") or ():
+        sources.append(f"declared {power['kind']} of {power['watts']:g} W by {power['source']}")
+    if boot := target.get("boot_s"):
+        sources.append(f"declared {boot['kind']} boot of {boot['seconds']:g} s by {boot['source']}")
+    return "; ".join(sources)
 
 
 def _cells(target: Mapping[str, Any]) -> tuple[str, ...]:
@@ -207,8 +180,7 @@ def print_machines(console: Console, machines: Sequence[Mapping[str, Any]], *, a
         line(console, str(machine["address"]), "bold")
         texts = [f"left out: {machine['problem']}"] if machine["problem"] else []
         texts += [f"measures: {machine['measuring'] or 'nothing'}"]
-        for text in (*texts, *(f"waits: {who}" for who in machine["waiting"])):
-            line(console, text, indent=2)
+        lines(console, [*texts, *(f"waits: {who}" for who in machine["waiting"])], indent=2)
         for target in machine["targets"]:
             line(console, f"{target['target']} ({target['device']})", indent=2)
             if missing := [finding for finding in target["findings"] if finding["level"] != "ok"]:

@@ -144,11 +144,8 @@ def print_recording(console: Console, recording: Mapping[str, Any], *, as_json: 
     if as_json:
         return write_json(console, recording)
     read_s = max((rail["read_s"] for rail in recording["rails"]), default=0.0)
-    headline = (
-        f"{recording['meter']} ({recording['scope']}), readings for {read_s:.1f} s "
-        f"of {recording['recorded_s']:.1f} s"
-    )
-    line(console, headline, "bold")
+    times = f"readings for {read_s:.1f} s of {recording['recorded_s']:.1f} s"
+    line(console, f"{recording['meter']} ({recording['scope']}), {times}", "bold")
     _print_rails(console, recording["rails"])
     lines(console, [_rejected(recording)])
 
@@ -158,15 +155,9 @@ def _print_checked(console: Console, row: Mapping[str, Any]) -> None:
     line(console, f"{row['scope']}, {row['rate_hz']:g} samples a second, {row['resolution']}", indent=4)
     _print_rails(console, row["rails"])
     first = f", the first was {row['rejected_first'][0]!r}" if row["rejected_first"] else ""
-    lines(
-        console,
-        [
-            f"other channels: {', '.join(others)}" if others else "",
-            *(f"missing: {name}: {reason}" for name, reason in row["absent"].items()),
-            _rejected(row) and _rejected(row) + first,
-        ],
-        indent=4,
-    )
+    missing = [f"missing: {name}: {reason}" for name, reason in row["absent"].items()]
+    channels = f"other channels: {', '.join(others)}" if others else ""
+    lines(console, [channels, *missing, _rejected(row) and _rejected(row) + first], indent=4)
 
 
 def _rejected(meter: Mapping[str, Any]) -> str:

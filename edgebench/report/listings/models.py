@@ -56,11 +56,10 @@ def print_variants(
 
 def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     artifact, tested = row.get("artifact") or {}, row.get("evaluation") or {}
-    parameters = row.get("parameters")
     agree_k, agree_n = tested.get("agree_k"), tested.get("agree_n")
     return (
         str(row.get("variant", "")),
-        words.MISSING if parameters is None else f"{parameters:,}",
+        _count(row, "parameters"),
         words.size(artifact.get("size_bytes")),
         f"{tested['k']}/{tested['n']}" if tested else words.MISSING,
         words.percent(agree_k / agree_n) if agree_n and agree_k is not None else words.MISSING,
@@ -76,10 +75,9 @@ _PRECISIONS = {
 
 def print_model(console: Console, model: Mapping[str, Any], *, as_json: bool = False) -> None:
     """Print what `inspect.description.show` tells; the hash and the path whole, on lines of their own."""
-    is_family = model.get("format") == "family"
-    blocks = _family(model) if is_family else _file(model)
-    heading = Heading(str(model.get("name", "")))
-    show_listing(console, {"model": dict(model)}, [heading, *blocks], as_json=as_json)
+    blocks = _family(model) if model.get("format") == "family" else _file(model)
+    blocks.insert(0, Heading(str(model.get("name", ""))))
+    show_listing(console, {"model": dict(model)}, blocks, as_json=as_json)
 
 
 def _families(families: Sequence[Mapping[str, Any]]) -> list[Block]:
@@ -115,8 +113,7 @@ def _file(model: Mapping[str, Any]) -> list[Block]:
     blocks.append(Notes.of(list(model.get("notes") or ())))
     blocks += [Command(f"{name} {model[name]}") for name in filter(model.get, ("sha256", "path"))]
     for name in filter(model.get, ("inputs", "outputs")):
-        headings = (name, "type", "shape", "quantisation")
-        columns = tuple(Column(heading, long=True) for heading in headings)
+        columns = tuple(Column(heading, long=True) for heading in (name, "type", "shape", "quantisation"))
         blocks.append(Table(name, columns, tuple(map(_tensor, model[name]))))
     if operations := model.get("operations"):
         counted = model.get("macs_counted", {})
@@ -200,13 +197,11 @@ def print_cache(
     console: Console, root: Path, kinds: Sequence[KindTotal], others: Sequence[str], *, as_json: bool = False
 ) -> None:
     """Print the kinds of files with their number, size and last use; `others` are names of foreign files."""
-    document = {"folder": str(root), **_sum(kinds), "kinds": _rows(kinds), "not_of_the_cache": list(others)}
+    record = _record(kinds)
     advice = "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)" if kinds else ""
-    blocks: list[Block] = [
-        Text(f"{root}: {_counted(kinds)}"),
-        *_kinds(kinds),
-        Notes.of([_others(others), advice]),
-    ]
+    notes = Notes.of([_others(others), advice])
+    document = {"folder": str(root), **record, "not_of_the_cache": list(others)}
+    blocks = [Text(f"{root}: {_counted(record)}"), *_kinds(record), notes]
     show_listing(console, document, blocks, as_json=as_json)
 
 
@@ -221,58 +216,20 @@ def print_cleaned(
     as_json: bool = False,
 ) -> None:
     """Print what was removed, or with `dry_run` would be, and what is left of the cache."""
+    gone, rest = _record(removed), _record(left)
     document = {
-        "folder": str(root),
-        "dry_run": dry_run,
-        "removed": _sum(removed) | {"kinds": _rows(removed)},
-        "left": _sum(left) | {"kinds": _rows(left)},
+        "folder": str(root), "dry_run": dry_run, "removed": gone, "left": rest,
         "not_of_the_cache": list(others),
-    }
-    remains = f"{'would be left' if dry_run else 'left'}: {_counted(left)}"
-    blocks: list[Block] = [
-        Text(f"{root}: {'would remove' if dry_run else 'removed'} {_counted(removed)}"),
-        *_kinds(removed),
-        Notes.of([remains, _others(others)]),
-    ]
+    }  # fmt: skip
+    done, remains = ("would remove", "would be left") if dry_run else ("removed", "left")
+    notes = Notes.of([f"{remains}: {_counted(rest)}", _others(others)])
+    blocks = [Text(f"{root}: {done} {_counted(gone)}"), *_kinds(gone), notes]
     show_listing(console, document, blocks, as_json=as_json)
 
 
-def _kinds(kinds: Sequence[KindTotal]) -> list[Block]:
-    columns = (Column("kind"), Column("what", long=True), *of_figures("files", "size", "last used (UTC)"))
-    rows = tuple(
-        (
-            total.kind,
-            CACHE_KINDS.get(total.kind, ""),
-            str(total.files),
-            words.size(total.size_bytes),
-            datetime.fromtimestamp(total.last_used_s, UTC).strftime("%Y-%m-%d"),
-        )
-        for total in kinds
-    )
-    return [Table("kinds", columns, rows)] if rows else []
-
-
-def _others(names: Sequence[str]) -> str:
-    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
-    return shown and f"not of the cache, and never touched: {shown}"
-
-
-def _counted(kinds: Sequence[KindTotal]) -> str:
-    total = _sum(kinds)
-    return (
-        f"{words.counted(total['files'], 'file')}, {words.size(total['size_bytes'])}" if kinds else "nothing"
-    )
-
-
-def _sum(kinds: Sequence[KindTotal]) -> dict[str, int]:
-    return {
-        "files": sum(total.files for total in kinds),
-        "size_bytes": sum(total.size_bytes for total in kinds),
-    }
-
-
-def _rows(kinds: Sequence[KindTotal]) -> list[dict[str, Any]]:
-    return [
+def _record(kinds: Sequence[KindTotal]) -> dict[str, Any]:
+    """Files of the cache as plain data: their number and size, in all and by kind."""
+    rows = [
         {
             "kind": total.kind,
             "what": CACHE_KINDS.get(total.kind, ""),
@@ -282,3 +239,24 @@ def _rows(kinds: Sequence[KindTotal]) -> list[dict[str, Any]]:
         }
         for total in kinds
     ]
+    sums = {name: sum(getattr(total, name) for total in kinds) for name in ("files", "size_bytes")}
+    return {**sums, "kinds": rows}
+
+
+def _kinds(record: Mapping[str, Any]) -> list[Block]:
+    columns = (Column("kind"), Column("what", long=True), *of_figures("files", "size", "last used (UTC)"))
+    rows = []
+    for row in record["kinds"]:
+        size, used = words.size(row["size_bytes"]), row["last_used_utc"][:10]
+        rows.append((row["kind"], row["what"], str(row["files"]), size, used))
+    return [Table("kinds", columns, tuple(rows))] if rows else []
+
+
+def _others(names: Sequence[str]) -> str:
+    shown = ", ".join(name if name.isprintable() else ascii(name) for name in names)
+    return shown and f"not of the cache, and never touched: {shown}"
+
+
+def _counted(record: Mapping[str, Any]) -> str:
+    counted = f"{words.counted(record['files'], 'file')}, {words.size(record['size_bytes'])}"
+    return counted if record["kinds"] else "nothing"

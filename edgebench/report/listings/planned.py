@@ -62,16 +62,9 @@ def planned_json(plan: Plan, forecasts: Sequence[TrialForecast]) -> str:
         }
         for forecast in forecasts
     ]
-    summary: dict[str, Any] = {
-        "sessions": plan.sessions,
-        "passes": plan.passes,
-        "period_s": plan.period_s,
-        "sustained_s": plan.sustained_s,
-        "target_ci": plan.target_ci,
-        "decide": plan.decide,
-        "max_time_s": plan.max_time_s,
-        "estimated_s": _finite(run_seconds(plan, forecasts)),
-    }
+    names = ("sessions", "passes", "period_s", "sustained_s", "target_ci", "decide", "max_time_s")
+    summary: dict[str, Any] = {name: getattr(plan, name) for name in names}
+    summary["estimated_s"] = _finite(run_seconds(plan, forecasts))
     return json.dumps({"schema_version": SCHEMA_VERSION, "plan": summary, "trials": trials}, indent=2)
 
 
@@ -85,25 +78,24 @@ def _time(forecast: TrialForecast) -> str:
 
 def _notes(plan: Plan, forecasts: Sequence[TrialForecast]) -> list[str]:
     trials, sessions = counted(len(forecasts), "trial"), counted(plan.sessions, "session")
-    latency = "infer_s" if all(gives_windows(trial.target) for trial in plan.trials) else "image_s"
     prefix = "at most " if plan.adaptive else ""
-    return [
+    notes = [
         f"{trials}, {prefix}{sessions} of {_steady(plan)} each, {_covered_patches(plan)}",
         run_text(len(forecasts) * plan.sessions, run_seconds(plan, forecasts), plan),
-        ""
-        if plan.max_time_s is None
-        else f"no session starts after {duration_text(plan.max_time_s)} of measuring",
-        ""
-        if plan.target_ci is None
-        else f"a trial ends at a half-width of {share_text(plan.target_ci)} of {latency}, "
-        f"from {SHAPE_SESSIONS} sessions on",
-        "a trial ends when every verdict that can be settled is settled, "
-        f"from {plan.min_sessions} sessions on; before {SHAPE_SESSIONS} only with margins above "
-        f"{share_text(EARLY_MARGIN)} of the limits"
-        if plan.decide
-        else "",
-        *warnings_of(plan, forecasts),
     ]
+    if plan.max_time_s is not None:
+        notes.append(f"no session starts after {duration_text(plan.max_time_s)} of measuring")
+    if plan.target_ci is not None:
+        latency = "infer_s" if all(gives_windows(trial.target) for trial in plan.trials) else "image_s"
+        width = f"a half-width of {share_text(plan.target_ci)} of {latency}"
+        notes.append(f"a trial ends at {width}, from {SHAPE_SESSIONS} sessions on")
+    if plan.decide:
+        notes.append(
+            "a trial ends when every verdict that can be settled is settled, "
+            f"from {plan.min_sessions} sessions on; before {SHAPE_SESSIONS} only with margins above "
+            f"{share_text(EARLY_MARGIN)} of the limits"
+        )
+    return [*notes, *warnings_of(plan, forecasts)]
 
 
 def _steady(plan: Plan) -> str:
@@ -129,6 +121,6 @@ def _covered_patches(plan: Plan) -> str:
 def _patches(scenes: Sequence[Scene]) -> str:
     """Number of patches, or samples, of scenes; several numbers where they differ."""
     counts = " or ".join(str(count) for count in dict.fromkeys(scene.patches for scene in scenes))
-    noun = "sample" if all(scene.kind == "samples" for scene in scenes) else "patch"
-    plural = "samples" if noun == "sample" else "patches"
-    return f"{counts} {noun if counts == '1' else plural}"
+    are_samples = all(scene.kind == "samples" for scene in scenes)
+    nouns = ("sample", "samples") if are_samples else ("patch", "patches")
+    return f"{counts} {nouns[counts != '1']}"

@@ -16,6 +16,7 @@ _MOST_NAMED = 24
 """Points of a panel up to which each has its name next to it."""
 
 _LONGEST_NAME = 20  # characters next to a point, which may be at the edge
+_PERCENT = METRICS["accuracy"].units["%"]
 _SINGLE_SIZE = (4.7, 3.0)  # inches of one panel with the legend: readable type on a phone's screen
 
 Costs = Sequence[tuple[Trial, Estimate]]
@@ -42,72 +43,55 @@ def accuracy(
         (target, [(trial, trial.latency) for trial in group if trial.latency])
         for target, group in panels.by_target(shown)
     ]
-    axis = METRICS[words.latency_names(shown)].titled
-    return _against_accuracy(groups, axis, "s", "precision", limits or {}, shares or {}, ax)
+    return _against_accuracy(groups, panels.latency_scale(shown, limits), "precision", shares or {}, ax)
 
 
 def _with_accuracy(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.estimate("accuracy").value is not None]
 
 
+def _accuracy_scale(trials: Sequence[Trial], shares: Mapping[str, float]) -> panels.Scale:
+    rates = [trial.estimate("accuracy").in_unit(_PERCENT) for trial in trials]
+    limits = {name: share / _PERCENT for name, share in shares.items()}
+    return panels.Scale("Accuracy on the images, %", "%", rates, limits)
+
+
 def _against_accuracy(
     groups: Sequence[tuple[str, Costs]],
-    axis: str,
-    unit: str,
+    scale: panels.Scale,
     legend: str,
-    limits: Mapping[str, float],
     shares: Mapping[str, float],
     ax: panels.Place,
 ) -> list[Axes]:
     """Draw intervals of accuracy upwards, those of the cost sideways; one scale for all panels."""
     trials = [trial for _, group in groups for trial, _ in group]
-    costs = [cost for _, group in groups for _, cost in group]
     names, labels = tables.trial_names(trials), words.labels(trials)
     series = {trial.key: trial.target for trial in trials} if legend == "target" else words.series(trials)
     styles, is_single = drawing.styles(series.values()), len(groups) == 1
-    lines = panels.near_limits(limits, list(map(panels.value_of, costs)))
-    rates = _rates(trials)
-    level_lines = panels.near_limits(_per_cent(shares), rates)
+    accuracy_scale = _accuracy_scale(trials, shares)
 
     def point(trial: Trial, cost: Estimate, is_named: bool) -> panels.Point:
         share = trial.estimate("accuracy")
         name = labels[trial.key] if legend == "target" else point_name(trial)
-        low, high = panels.ends_of(share) or (panels.value_of(share),) * 2
         return panels.Point(
-            panels.value_of(cost),
-            100 * panels.value_of(share),
+            cost,
+            share.in_unit(_PERCENT),
             series[trial.key],
-            f"{names[trial.key]}: {words.right_of(share)} at {words.interval(cost)} {unit}",
-            panels.ends_of(cost),
-            (100 * low, 100 * high),
+            f"{names[trial.key]}: {words.right_of(share)} at {words.interval(cost)} {scale.unit}",
             drawing.label(name) if is_named else "",
         )
 
     def draw(axes: Axes, group: Costs) -> None:
-        drawing.scale_axis(axes, "x", [*panels.all_ends(costs), *lines], axis, panels.bars_note(costs))
-        low, high = min([*rates, *level_lines]), max([*rates, *level_lines])
-        room = 0.08 * max(1.0, high - low)
-        axes.set_ylim(max(0.0, low - room), min(100.5, high + room))
-        axes.set_ylabel("Accuracy on the images, %")
-        panels.draw_limits(axes, "x", lines, unit, named=is_single)
-        panels.draw_limits(axes, "y", level_lines, "%", named=is_single)
+        scale.draw(axes, "x", named=is_single)
+        accuracy_scale.draw(axes, "y", named=is_single)
         is_named = len(group) <= _MOST_NAMED
         panels.draw_points(axes, [point(trial, cost, is_named) for trial, cost in group], styles)
 
     width, height = _SINGLE_SIZE if is_single else (None, 3.6)
-    above = panels.above_limits(lines) if is_single else 0.0
+    above = scale.names_height if is_single else 0.0
     return panels.draw_panels(
         ax, groups, draw, "no trial has both", legend, above=above, width=width, height=height
     )
-
-
-def _rates(trials: Sequence[Trial]) -> list[float]:
-    """Accuracies and the ends of their intervals, in per cent."""
-    return [100 * end for end in panels.all_ends(trial.estimate("accuracy") for trial in trials)]
-
-
-def _per_cent(shares: Mapping[str, float]) -> dict[str, float]:
-    return {name: 100 * share for name, share in shares.items()}
 
 
 def point_name(trial: Trial) -> str:
@@ -127,16 +111,12 @@ def accuracy_picture(
     shown = words.alike_timed(able)
     if not shown:
         return panels.Picture("There is no figure of accuracy against latency: no trial has both.")
-    latency_note = panels.limits_note(limits or {}, [panels.value_of(trial.latency) for trial in shown], "s")
-    accuracy_note = panels.limits_note(_per_cent(shares or {}), _rates(shown), "%")
-    if latency_note.startswith(panels.DASHED):  # once for both
-        accuracy_note = accuracy_note.removeprefix(panels.DASHED).strip()
+    scales = panels.latency_scale(shown, limits), _accuracy_scale(shown, shares or {})
     return panels.picture(
         partial(accuracy, trials, limits, shares),
         f"Accuracy against {words.latency_words(shown)}",
         "Accuracy on the images against latency, with 95 % intervals; names are depth multipliers or models.",
-        latency_note,
-        accuracy_note,
+        panels.limits_note(*scales),
         panels.not_drawn(
             sum(trial.latency is not None for trial in able) - len(shown), " of inference alone"
         ),
@@ -157,7 +137,9 @@ def energy(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
         ax: place of the plot, a panel per scope: meters of different scopes do not compare.
     """
     groups = list(_energy_panels(trials).items())[: drawing.MAX_PANELS]
-    return _against_accuracy(groups, METRICS["energy_j"].titled, "J", series_of(trials), {}, {}, ax)
+    costs = [cost for _, group in groups for _, cost in group]
+    scale = panels.Scale(METRICS["energy_j"].titled, "J", costs)
+    return _against_accuracy(groups, scale, series_of(trials), {}, ax)
 
 
 def series_of(trials: Sequence[Trial]) -> str:

@@ -6,6 +6,7 @@ import base64
 import functools
 import gc
 import io
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -35,18 +36,8 @@ _MARKS = "edgebench_marks"  # attribute of a figure: ids of its artists with the
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so a figure looks the same everywhere
     "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": QUIET,
-    "axes.labelcolor": INK,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.7,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "text.color": INK,
     "legend.frameon": False,
     "svg.hashsalt": "edgebench",
@@ -87,18 +78,13 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def blank() -> Figure:
-    """Empty figure outside pyplot, to be handed to a plot."""
-    return Figure()
-
-
 def dress(axes: Axes) -> None:
     """Apply the look of the reports to axes of any figure; it stays when `style` has ended."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
-    axes.grid(visible=True, color=_RC["grid.color"], linewidth=_RC["grid.linewidth"])
+    axes.grid(visible=True, color="#e4e4e4", linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.tick_params(labelcolor=INK, labelsize=_RC["font.size"])
+    axes.tick_params(color=INK, labelcolor=INK, labelsize=_RC["font.size"])
     for text in (axes.xaxis.label, axes.yaxis.label):
         text.set_parse_math(False)
         text.set_color(INK)
@@ -181,15 +167,11 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
 
 def styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of each name, in the legend's order; fp32, fp16 and int8 always have their own."""
-    present = list(dict.fromkeys(names))
-    order = [*_KNOWN, *(name for name in present if name not in _KNOWN)]
-    if not set(_KNOWN) & set(present):  # targets need no places kept for precisions
-        order = present
-    return {
-        name: (PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)])
-        for number, name in enumerate(order)
-        if name in present
-    }
+    present = dict.fromkeys(names)
+    # Targets need no places kept for precisions.
+    order = dict.fromkeys([*_KNOWN, *present] if set(_KNOWN) & set(present) else present)
+    looks = zip(order, itertools.cycle(zip(PALETTE, MARKERS, strict=True)), strict=False)
+    return {name: look for name, look in looks if name in present}
 
 
 def wants_log(values: Sequence[float]) -> bool:

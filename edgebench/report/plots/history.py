@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
-from math import nan
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import FuncFormatter
@@ -17,16 +18,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report.comparison import in_words, named_comparisons
 from edgebench.report.history import ratio_text, series_names
-from edgebench.report.plots import drawing
-from edgebench.report.plots.panels import (
-    Place,
-    Point,
-    bars_note,
-    draw_panels,
-    draw_points,
-    name_rows,
-    set_title,
-)
+from edgebench.report.plots import drawing, panels
 from edgebench.report.tables import value_heading
 
 MAX_SERIES = 12
@@ -35,7 +27,7 @@ MAX_SERIES = 12
 _NAMED = 60  # characters of a series' name above its panel
 
 
-def history(series: Sequence[TrialSeries], *, ax: Place = None) -> list[Axes]:
+def history(series: Sequence[TrialSeries], *, ax: panels.Place = None) -> list[Axes]:
     """Plot one panel per series: values by date, or in their order where a date is not known.
 
     Args:
@@ -48,42 +40,37 @@ def history(series: Sequence[TrialSeries], *, ax: Place = None) -> list[Axes]:
     def draw(axes: Axes, panel: tuple[TrialSeries, str]) -> None:
         entry, name = panel
         _draw(axes, entry)
-        set_title(axes, drawing.label(name if has_targets else f"{entry.target}: {name}", _NAMED))
+        title = name if has_targets else f"{entry.target}: {name}"
+        panels.set_title(axes, drawing.label(title, _NAMED), _NAMED)
 
-    panels = [("", panel) for panel in zip(shown, series_names(series), strict=False)]
+    named = [("", panel) for panel in zip(shown, series_names(series), strict=False)]
     columns = 1 if len(shown) < 4 else 2
-    return draw_panels(ax, panels, draw, "no result has the metric", columns=columns, height=2.8)
+    return panels.draw_panels(ax, named, draw, "no result has the metric", columns=columns, height=2.8)
 
 
 def _draw(axes: Axes, series: TrialSeries) -> None:
-    scale = 100.0 if series.is_share else 1.0
     shown = series.results
     times = [datetime.fromisoformat(point.begun_utc) for point in shown if point.begun_utc]
     dated = len(times) == len(shown)
-    dates = [float(date2num(time)) for time in times]  # type: ignore[no-untyped-call]
-    places = dates if dated else [float(number) for number in range(len(shown))]
-    values = [scale * point.value for point in shown]
-    # 0 would draw the caps of an interval.
-    below = [nan if point.low is None else scale * max(0.0, point.value - point.low) for point in shown]
-    above = [nan if point.high is None else scale * max(0.0, point.high - point.value) for point in shown]
+    places = np.asarray(date2num(times) if dated else range(len(shown)), float)  # type: ignore[no-untyped-call]
+    numbers = np.array([(point.value, point.low, point.high) for point in shown], float)  # None is NaN
+    values, lows, highs = (100.0 if series.is_share else 1.0) * numbers.T
     axes.errorbar(
-        places, values, yerr=[below, above], fmt="o", color=drawing.BLUE, markersize=3.5, linewidth=1.0,
-        capsize=2,
+        places, values, yerr=np.maximum(0.0, (values - lows, highs - values)), fmt="o", color=drawing.BLUE,
+        markersize=3.5, linewidth=1.0, capsize=2,
     )  # fmt: skip
     axes.margins(y=0.15)
     names = [point.result for point in shown]
     cuts = [names.index(change.result) for change in series.changes]
     edges = [0, *cuts, len(values)]
     for first, end in pairwise(edges):
-        mean = sum(values[first:end]) / (end - first)
-        axes.plot([places[first], places[end - 1]], [mean, mean], color=drawing.INK, linewidth=1.0)
+        level = [values[first:end].mean()] * 2
+        axes.plot([places[first], places[end - 1]], level, color=drawing.INK, linewidth=1.0)
     for cut, change in zip(cuts, series.changes, strict=True):
         between = (places[cut - 1] + places[cut]) / 2
-        worse = change.word == "worse"
+        colour = drawing.VERMILION if change.word == "worse" else drawing.GREEN
         is_late = between - places[0] > 0.6 * (places[-1] - places[0])  # then the text goes before it
-        axes.axvline(
-            between, color=drawing.VERMILION if worse else drawing.GREEN, linestyle="--", linewidth=1.2
-        )
+        axes.axvline(between, color=colour, linestyle="--", linewidth=1.2)
         axes.annotate(
             f"{ratio_text(change.ratio)} {change.word}",
             (between, 1.0), xycoords=("data", "axes fraction"), xytext=(-4 if is_late else 4, -4),
@@ -97,7 +84,8 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.set_xlabel("begun (UTC)" if dated else "results, oldest first")
     intervals = [Estimate(point.value, point.low, point.high) for point in shown]
-    axes.set_ylabel("\n".join(filter(None, (value_heading(METRICS[series.metric]), bars_note(intervals)))))
+    heading = value_heading(METRICS[series.metric])
+    axes.set_ylabel("\n".join(filter(None, (heading, panels.bars_note(intervals)))))
 
 
 # Forest plot of results against a baseline: one panel per metric, one line per pair.
@@ -116,7 +104,7 @@ _STYLES: dict[str, tuple[str, str]] = {
 }
 
 
-def ratios(comparison: ResultsComparison, *, ax: Place = None) -> list[Axes]:
+def ratios(comparison: ResultsComparison, *, ax: panels.Place = None) -> list[Axes]:
     """Plot B over A of each pair with its 95 % interval, shares in points; the same is shaded.
 
     Args:
@@ -124,19 +112,16 @@ def ratios(comparison: ResultsComparison, *, ax: Place = None) -> list[Axes]:
         ax: place to draw, one panel per metric.
     """
     has_several = len(comparison.results) > 1
-    panels: dict[str, list[tuple[str, MetricComparison]]] = {name: [] for name in comparison.metrics}
+    by_metric: dict[str, list[tuple[str, MetricComparison]]] = {name: [] for name in comparison.metrics}
     for result in comparison.results:
         for name, items in named_comparisons(result):
             for item in items:
                 if item.difference is not None:
-                    panels[item.metric].append((f"{result.name}: {name}" if has_several else name, item))
-    shown = [("", lines[:MOST_LINES]) for lines in panels.values() if lines]
-    heights = [1.1 + _LINE_IN * len(lines) for _, lines in shown]
-
-    def draw(axes: Axes, lines: Sequence[tuple[str, MetricComparison]]) -> None:
-        _draw_ratios(axes, lines, comparison.threshold)
-
-    return draw_panels(ax, shown, draw, "nothing could be compared", "B is", height=heights or 3.6, columns=1)
+                    by_metric[item.metric].append((f"{result.name}: {name}" if has_several else name, item))
+    shown = [("", lines[:MOST_LINES]) for lines in by_metric.values() if lines]
+    heights = [1.1 + _LINE_IN * len(lines) for _, lines in shown] or 3.6
+    draw = partial(_draw_ratios, threshold=comparison.threshold)
+    return panels.draw_panels(ax, shown, draw, "nothing could be compared", "B is", height=heights, columns=1)
 
 
 def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], threshold: Threshold) -> None:
@@ -147,13 +132,13 @@ def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], thre
     axes.axvspan(nothing - width, nothing + width, color=drawing.QUIET, alpha=0.15, linewidth=0)
     axes.axvline(nothing, color=drawing.INK, linewidth=1)
     points = [
-        Point(
-            item.difference or 0.0, place, item.word, f"{name}: {metric} {in_words(item, threshold)}",
-            None if item.low is None or item.high is None else (item.low, item.high),
+        panels.Point(
+            Estimate(item.difference, item.low, item.high), Estimate(place), item.word,
+            f"{name}: {metric} {in_words(item, threshold)}",
         )
         for place, (name, item) in enumerate(lines)
     ]  # fmt: skip
-    draw_points(axes, points, _STYLES)
+    panels.draw_points(axes, points, _STYLES)
     ends = [end for item in items for end in (item.low, item.difference, item.high) if end is not None]
     low, high = min(nothing - 2 * width, *ends), max(nothing + 2 * width, *ends)
     if is_ratio and min(ends) > 0 and drawing.wants_log(ends):
@@ -162,9 +147,9 @@ def _draw_ratios(axes: Axes, lines: Sequence[tuple[str, MetricComparison]], thre
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
         axes.set_xlim(low - 0.06 * (high - low), high + 0.06 * (high - low))
-    name_rows(axes, [name for name, _ in lines], _LONGEST_NAME)
+    panels.name_rows(axes, [name for name, _ in lines], _LONGEST_NAME)
     axis = "B over A" if is_ratio else "B less A, points"
     axes.set_xlabel(
         f"{axis} ({METRICS[metric].better} is better)\nbars: 95 % intervals; grey: counts as the same"
     )
-    set_title(axes, drawing.label(metric))
+    panels.set_title(axes, drawing.label(metric))

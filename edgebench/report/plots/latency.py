@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.trial import MISSING, Estimate, Trial
 from edgebench.judge.verdict import Verdict
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
@@ -20,6 +21,7 @@ from edgebench.stats.compare import ratios
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 
 By = Literal["depth", "model"]
+_AXES: Mapping[By, str] = {"depth": "Depth multiplier", "model": "Model"}
 
 
 def level_axis(trials: Sequence[Trial]) -> By:
@@ -42,64 +44,43 @@ def latency(
 
     Args:
         trials: trials; those without that time are left out, and against depth those without a depth.
-        limits: limit in seconds by profile; one that is far off is not drawn (`near_limits`).
+        limits: limit in seconds by profile; one that is far off is not drawn (`panels.NEAR`).
         by: `depth`, or `model` with a place for each in the order of the trials. Default: `level_axis`.
         ax: place of the plot, a panel per target.
     """
+    by = by or level_axis(trials)
     shown = words.alike_timed(trials)
-    if (by or level_axis(trials)) == "depth":
-        shown = [trial for trial in shown if trial.depth_multiplier is not None]
-        axis, tick_of = (
-            "Depth multiplier",
-            {trial.key: words.depth(trial.depth_multiplier) for trial in shown},
-        )
-        ticks = sorted(set(tick_of.values()), key=float)
-    else:
-        axis, tick_of = "Model", {trial.key: words.model(trial) for trial in shown}
+    if by == "model":
+        tick_of = {trial.key: words.model(trial) for trial in shown}
         ticks = list(dict.fromkeys(tick_of.values()))
-    names, latencies = tables.trial_names(shown), _latencies(shown)
-    lines = panels.near_limits(limits or {}, [panels.value_of(latency) for latency in latencies])
-    series = words.series(shown)
+    else:
+        shown = [trial for trial in shown if trial.depth_multiplier is not None]
+        tick_of = {trial.key: words.depth(trial.depth_multiplier) for trial in shown}
+        ticks = sorted(set(tick_of.values()), key=float)
+    scale, series, point_text = panels.latency_scale(shown, limits), words.series(shown), _point_texts(shown)
     styles = drawing.styles(series.values())
     order = list(styles)
 
     def point(trial: Trial) -> panels.Point:
         # Series are side by side, so that their bars do not cover each other.
         shift = (order.index(series[trial.key]) - (len(order) - 1) / 2) * 0.09
-        [latency] = _latencies([trial])
-        return panels.Point(
-            ticks.index(tick_of[trial.key]) + shift,
-            panels.value_of(latency),
-            series[trial.key],
-            f"{names[trial.key]}: {words.interval(latency)} s",
-            y_ends=panels.ends_of(latency),
-        )
+        x = Estimate(ticks.index(tick_of[trial.key]) + shift)
+        return panels.Point(x, trial.latency or MISSING, series[trial.key], point_text[trial.key])
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
-        in_order = sorted(
-            group, key=lambda trial: (order.index(series[trial.key]), ticks.index(tick_of[trial.key]))
-        )
-        _scale_latency(axes, "y", shown, lines)
         panels.name_places(axes, ticks)
-        axes.set(xlim=(-0.5, len(ticks) - 0.5), xlabel=axis)
-        panels.draw_limits(axes, "y", lines, "s")
-        panels.draw_points(axes, list(map(point, in_order)), styles)
+        axes.set(xlim=(-0.5, len(ticks) - 0.5), xlabel=_AXES[by])
+        scale.draw(axes, "y")
+        points = sorted(map(point, group), key=lambda point: (order.index(point.series), point.place))
+        panels.draw_points(axes, points, styles)
 
     return panels.draw_panels(ax, panels.by_target(shown), draw, "no trial has a time", "precision")
 
 
-def _latencies(trials: Sequence[Trial]) -> list[Estimate]:
-    return [trial.latency for trial in trials if trial.latency]
-
-
-def _medians_s(trials: Sequence[Trial]) -> list[float]:
-    return [panels.value_of(trial.latency) for trial in trials]
-
-
-def _scale_latency(axes: Axes, which: str, trials: Sequence[Trial], lines: Mapping[float, Any]) -> None:
-    """Scale the axis of the trials' latencies, which holds their intervals and the limits."""
-    latencies, name = _latencies(trials), METRICS[words.latency_names(trials)].titled
-    drawing.scale_axis(axes, which, [*panels.all_ends(latencies), *lines], name, panels.bars_note(latencies))
+def _point_texts(trials: Sequence[Trial]) -> dict[str, str]:
+    """Names of the trials with their latencies, by key."""
+    names, latencies = tables.trial_names(trials), {trial.key: trial.latency or MISSING for trial in trials}
+    return {key: f"{names[key]}: {words.interval(latency)} s" for key, latency in latencies.items()}
 
 
 def limits_of(verdicts: Sequence[Verdict], metric: str, statistic: str = "median") -> dict[str, float]:
@@ -129,7 +110,7 @@ def depth_picture(trials: Sequence[Trial], limits: Mapping[str, float]) -> panel
         partial(latency, measured, limits, by=axis),
         f"{subject} for {words.counted(len(measured), 'trial')}",
         f"{subject}; {bars}.",
-        panels.limits_note(limits, _medians_s(measured), "s"),
+        panels.limits_note(panels.latency_scale(measured, limits)),
         panels.not_drawn(others, " of inference alone"),
         panels=len({trial.target for trial in measured}),
     )
@@ -163,12 +144,11 @@ def ratios_to_quickest(ordered: Sequence[Trial]) -> dict[str, Estimate]:
             continue
         first_s, trial_s = (np.array(session_medians(side.latency_values)) for side in (first, trial))
         if min(first_s.size, trial_s.size) < MIN_SESSIONS:
-            found_ratios[trial.key] = Estimate(
-                panels.value_of(trial.latency) / panels.value_of(first.latency)
-            )
+            ratio = Estimate(panels.value_of(trial.latency) / panels.value_of(first.latency))
         else:
-            ratio = ratios(first_s, trial_s)
-            found_ratios[trial.key] = Estimate(float(ratio.ratio), float(ratio.low), float(ratio.high))
+            found = ratios(first_s, trial_s)
+            ratio = Estimate(float(found.ratio), float(found.low), float(found.high))
+        found_ratios[trial.key] = ratio
     return found_ratios
 
 
@@ -189,25 +169,23 @@ def targets(
         ax: place of the plot.
     """
     rows = quickest_first(trials)
-    names, ratio_of = tables.trial_names(rows), ratios_to_quickest(rows)
+    names, ratio_of, point_text = tables.trial_names(rows), ratios_to_quickest(rows), _point_texts(rows)
     row_names = [_row_name(names[trial.key]) for trial in rows]
-    lines, series = panels.near_limits(limits or {}, _medians_s(rows)), series_of(rows)
+    scale, series = panels.latency_scale(rows, limits), series_of(rows)
     styles = drawing.styles(getattr(trial, series) for trial in rows)
     several_scenes = len({trial.scene.text for trial in rows}) > 1
     note = "\nof its scene" if several_scenes else panels.bars_note(ratio_of.values(), "\n(95 % interval)")
     texts = {key: words.interval(ratio) for key, ratio in ratio_of.items()}
 
     def point(row: int, trial: Trial) -> panels.Point:
-        [latency], ratio = _latencies([trial]), texts.get(trial.key)
+        ratio = texts.get(trial.key)
         behind = f"{ratio} times the quickest" if ratio else "the quickest"
-        text = f"{names[trial.key]}: {words.interval(latency)} s, {behind}"
-        ends = panels.ends_of(latency)
-        return panels.Point(panels.value_of(latency), row, getattr(trial, series), text, ends)
+        text = f"{point_text[trial.key]}, {behind}"
+        return panels.Point(trial.latency or MISSING, Estimate(row), getattr(trial, series), text)
 
     def draw(axes: Axes, rows: Sequence[Trial]) -> None:
-        _scale_latency(axes, "x", rows, lines)
         panels.name_rows(axes, row_names, _LONGEST_NAME)
-        panels.draw_limits(axes, "x", lines, "s")
+        scale.draw(axes, "x")
         panels.draw_points(axes, [point(row, trial) for row, trial in enumerate(rows)], styles)
         column = [f"times the quickest{note}", *(texts.get(trial.key, "quickest") for trial in rows)]
         for row, text in enumerate(column, -1):
@@ -221,7 +199,7 @@ def targets(
     height = 1.4 + _ROW * max(3, len(rows)) * (0.6 + 0.4 * lines_of_text)
     [axes] = panels.draw_panels(
         ax, [("", rows)] if rows else [], draw, "no trial has a time", width=8.4, height=height,
-        above=max(panels.above_limits(lines), 0.35), right=1.7,
+        above=max(scale.names_height, 0.35), right=1.7,
     )  # fmt: skip
     return axes
 
@@ -241,7 +219,7 @@ def targets_picture(trials: Sequence[Trial], limits: Mapping[str, float]) -> pan
         f"{subject} of each trial, the quickest on top, and its ratio to that"
         f"{interval if True in has_interval else ''}.",
         "A ratio without an interval: published, or too few sessions." if False in has_interval else "",
-        panels.limits_note(limits, _medians_s(rows), "s"),
+        panels.limits_note(panels.latency_scale(rows, limits)),
         f"Drawn of {words.counted(len(able), 'trial')}: {drawn}." if len(rows) < len(able) else "",
     )
 
@@ -267,10 +245,9 @@ MOST_BARS = 60
 
 def stages_of(trial: Trial) -> dict[str, float]:
     """Milliseconds of a patch by stage; empty where no stage was timed."""
-    estimates = trial.estimates_of("stages_ms")
     return {
         key.stage: estimate.value
-        for key, estimate in estimates
+        for key, estimate in trial.estimates_of("stages_ms")
         if key.worker is None and estimate.value is not None
     }
 
@@ -291,38 +268,39 @@ def stages(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
     groups = [(target, group[:MOST_BARS]) for target, group in panels.by_target(shown)]
     names, labels = tables.trial_names(shown), words.labels(shown)
     present = dict.fromkeys(stage for times in stages_by_key.values() for stage in times)
-    own = [stage for stage in present if stage not in STACKED_STAGES]
-    totals = [_patch_ms(trial) for _, group in groups for trial in group]
+    colours = {stage: colour for stage, colour in STACKED_STAGES.items() if stage in present}
+    colours |= zip((stage for stage in present if stage not in STACKED_STAGES), itertools.cycle(_OWN_COLOURS))
+    scale = panels.Scale(
+        "Time per patch, ms\nmean of session medians", "ms",
+        [Estimate(0.0), *(Estimate(_patch_ms(trial)) for _, group in groups for trial in group)],
+    )  # fmt: skip
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
-        ends = np.zeros(len(group))
-        heights = np.array([0.3 if trial.concurrency > 1 else 0.8 for trial in group])
-        for stage in [stage for stage in STACKED_STAGES if stage in present] + own:
+        reached, totals = np.zeros(len(group)), np.array(list(map(_patch_ms, group)))
+        for stage, colour in colours.items():
             widths = np.array([stages_by_key[trial.key].get(stage, 0.0) for trial in group])
-            if stage in own:
-                starts = np.maximum(0.0, ends - widths)
-                style: dict[str, Any] = {"color": _OWN_COLOURS[own.index(stage) % len(_OWN_COLOURS)]}
-                style |= {"height": 0.3, "zorder": 2}
+            is_narrow = [stage not in STACKED_STAGES or trial.concurrency > 1 for trial in group]
+            if stage == "infer":
+                starts, is_narrow = totals - widths, [False] * len(group)
+            elif stage in STACKED_STAGES:
+                starts, reached = reached, reached + widths
             else:
-                starts, ends = ends, ends + widths
-                style = {"color": STACKED_STAGES[stage], "edgecolor": "white", "height": heights, "zorder": 2}
-                if stage == "infer":
-                    ends = np.array(list(map(_patch_ms, group)))
-                    starts, style["height"], style["zorder"] = ends - widths, 0.8, 1
-                style["hatch"] = "///" if stage == "preprocess" else ""  # distinct without its colour too
+                starts = np.maximum(0.0, totals - widths)
             bars = axes.barh(
-                range(len(group)), widths, left=starts, linewidth=0, label=drawing.label(stage), **style
-            )
+                range(len(group)), widths, np.where(is_narrow, 0.3, 0.8), starts, color=colour,
+                edgecolor="white", linewidth=0, zorder=1 if stage == "infer" else 2,
+                hatch="///" if stage == "preprocess" else "", label=drawing.label(stage),
+            )  # fmt: skip
             for bar, trial in zip(bars.patches, group, strict=True):
                 if stage in stages_by_key[trial.key]:
                     time = words.number(stages_by_key[trial.key][stage])
                     drawing.mark(bar, "trial", f"{names[trial.key]}: {stage} {time} ms a patch")
-        for row, end in enumerate(ends):
+        for row, total in enumerate(totals):
             axes.annotate(
-                words.number(end), (end, row), xytext=(4, -3), textcoords="offset points", fontsize=8
+                words.number(total), (total, row), xytext=(4, -3), textcoords="offset points", fontsize=8
             )
         panels.name_rows(axes, [labels[trial.key] for trial in group])
-        drawing.scale_axis(axes, "x", [0.0, *totals], "Time per patch, ms\nmean of session medians")
+        scale.draw(axes, "x")
 
     height = 1.4 + 0.27 * max((len(group) for _, group in groups), default=1)
     return panels.draw_panels(ax, groups, draw, "no trial has a time of its stages", "stage", height=height)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate, Trial
 from edgebench.report import words
 from edgebench.report.plots import drawing
@@ -78,7 +79,7 @@ def draw_panels(
         for axes, (title, shown) in zip(all_axes, panels, strict=True):
             draw(axes, shown)
             if title and len(panels) > 1:
-                set_title(axes, "\n".join(textwrap.wrap(drawing.label(title), _PANEL_TITLE)))
+                set_title(axes, drawing.label(title))
         if legend and not handles:
             labelled = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in all_axes)
             handles = list({name: handle for pairs in labelled for handle, name in pairs}.values())
@@ -86,8 +87,7 @@ def draw_panels(
             if handles:
                 all_axes[-1].legend(handles=handles, title=legend, fontsize=8.5)
             return all_axes
-        heights = [height] if isinstance(height, float | int) else list(height)
-        heights = (heights * math.ceil(len(panels) / columns))[: math.ceil(len(panels) / columns)]
+        heights = np.resize(height, math.ceil(len(panels) / columns)).tolist()
         legend_width = 0.0
         if handles:
             fig.legend(handles=handles, title=legend, loc="upper right", alignment="left")
@@ -101,24 +101,22 @@ def draw_panels(
 
 def _open(ax: Place, count: int, columns: int) -> tuple[list[Axes], FigureBase | None]:
     """Axes in the look of the reports, and the figure to lay out; None for axes of the caller."""
-    fig: FigureBase | None = None
-    if isinstance(ax, Axes) or not isinstance(ax, FigureBase | None):
-        all_axes: list[Axes] = list(np.ravel(np.asarray(ax, dtype=object)))
+    if ax is None:
+        from matplotlib import pyplot  # reports hand their figures in and start without it
+
+        ax = pyplot.figure()
+    if isinstance(ax, FigureBase):
+        all_axes = [ax.add_subplot(math.ceil(count / columns), columns, n + 1) for n in range(count)]
+    else:
+        all_axes = list(np.ravel(np.asarray(ax, dtype=object)))[:count]
         if len(all_axes) < count:
             raise ValueError(
                 f"the figure has {count} panels and ax holds {len(all_axes)} axes: "
                 f"hand in {count} of them, a figure, or trials of fewer targets"
             )
-    else:
-        if ax is None:
-            from matplotlib import pyplot  # reports hand their figures in and start without it
-
-            ax = pyplot.figure()
-        fig, rows = ax, math.ceil(count / columns)
-        all_axes = [fig.add_subplot(rows, columns, place + 1) for place in range(count)]
-    for axes in all_axes[:count]:
+    for axes in all_axes:
         drawing.dress(axes)
-    return all_axes[:count], fig
+    return all_axes, ax if isinstance(ax, FigureBase) else None
 
 
 def _lay_out(
@@ -214,10 +212,23 @@ def name_places(axes: Axes, names: Sequence[str], limit: int = 32) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def set_title(axes: Axes, title: str) -> None:
-    """Draw a line above a panel, whose text has gone through `drawing.label`."""
+def set_title(axes: Axes, title: str, width: int = _PANEL_TITLE) -> None:
+    """Draw lines of `width` characters above a panel, whose text has gone through `drawing.label`."""
     # With a given place matplotlib does not search for one, which takes long.
-    axes.set_title(title, loc="left", y=1.0, parse_math=False)
+    axes.set_title("\n".join(textwrap.wrap(title, width)), loc="left", y=1.0, parse_math=False)
+
+
+_LINES = ("-", "--", "-.", ":")
+
+
+def draw_line(axes: Axes, xy: tuple[Any, Any], number: int, name: str, text: str, **look: Any) -> None:
+    """Draw a trial's line in the style of its number, with its name in the legend and a tooltip."""
+    turn, place = divmod(number, len(drawing.PALETTE))
+    [line] = axes.plot(
+        *xy, color=drawing.PALETTE[place], marker=drawing.MARKERS[place], markersize=4, linewidth=1.3,
+        linestyle=_LINES[turn % len(_LINES)], label=drawing.label(name, 60), **look,
+    )  # fmt: skip
+    drawing.mark(line, "trial", text)
 
 
 @dataclass(frozen=True)
@@ -225,28 +236,26 @@ class Point:
     """A marker with bars for its intervals.
 
     Attributes:
-        x, y: place.
+        x, y: place, with the interval along that axis if there is one.
         series: series with its style, named in the legend.
         text: tooltip.
-        x_ends, y_ends: interval of each; None without one.
         name: text next to it.
     """
 
-    x: float
-    y: float
+    x: Estimate
+    y: Estimate
     series: str
     text: str
-    x_ends: tuple[float, float] | None = None
-    y_ends: tuple[float, float] | None = None
     name: str = ""
 
+    @property
+    def place(self) -> tuple[float, float]:
+        """Place of the marker."""
+        return value_of(self.x), value_of(self.y)
 
-_NAME_OFFSETS = (
-    (5, 5),
-    (5, -12),
-    (5, 15),
-    (5, -22),
-)  # points, in turn, so that neighbours' names do not overlap
+
+# Offsets of names in points, in turn, so that neighbours' names do not overlap.
+_NAME_OFFSETS = ((5, 5), (5, -12), (5, 15), (5, -22))
 _SAME_PLACE = 0.03  # of the panel
 _FILLED: dict[str, Any] = {"markersize": 5}
 _OPEN: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6}
@@ -255,44 +264,41 @@ _OPEN: dict[str, Any] = {"markersize": 9, "markerfacecolor": "none", "markeredge
 
 def draw_points(axes: Axes, points: Sequence[Point], styles: Mapping[str, tuple[str, str]]) -> None:
     """Draw markers with their bars and names, in colour and marker by series; axes keep their limits."""
-    bars = [
-        (ends, styles[point.series][0])
-        for point in points
-        for ends in (
-            point.x_ends and [(end, point.y) for end in point.x_ends],
-            point.y_ends and [(point.x, end) for end in point.y_ends],
-        )
-        if ends
-    ]
-    lines = LineCollection([ends for ends, _ in bars], colors=[colour for _, colour in bars], linewidths=1.2)
-    axes.add_collection(lines, autolim=False)
+    bars, colours = [], []
+    for point in points:
+        x, y = point.place
+        for ends in ([(end, y) for end in ends_of(point.x)], [(x, end) for end in ends_of(point.y)]):
+            if ends:
+                bars.append(ends)
+                colours.append(styles[point.series][0])
+    axes.add_collection(LineCollection(bars, colors=colours, linewidths=1.2), autolim=False)
     for point in points:
         colour, marker = styles[point.series]
         look = {"marker": marker, **(_OPEN if marker == drawing.MARKERS[0] else _FILLED)}
-        series = drawing.label(point.series)
-        drawn = Line2D([point.x], [point.y], color=colour, linestyle="", label=series, **look)
+        x, y = point.place
+        drawn = Line2D([x], [y], color=colour, linestyle="", label=drawing.label(point.series), **look)
         axes.add_artist(drawn)
         drawing.mark(drawn, "trial", point.text)
     named: list[tuple[str, float, float]] = []
     root = axes.get_figure(root=True)
     assert root is not None
     width = 72 * axes.get_position().width * root.get_figwidth()  # points
-    for point in sorted((point for point in points if point.name), key=lambda point: point.x):
-        across, up = (axes.transScale + axes.transLimits).transform((point.x, point.y))
+    for point in sorted((point for point in points if point.name), key=lambda point: point.place[0]):
+        across, up = (axes.transScale + axes.transLimits).transform(point.place)
         if any(name == point.name and math.hypot(across - x, up - y) < _SAME_PLACE for name, x, y in named):
             continue  # one name for points on each other, such as fp32 and fp16 of a depth
         right, above = _NAME_OFFSETS[len(named) % len(_NAME_OFFSETS)]
-        is_left = across > 0.5 and across + drawing.text_width(point.name, 8.5) / width > 1.0
+        is_left = across > 0.5 and across + drawing.text_width(point.name, _LABEL) / width > 1.0
         axes.annotate(
-            point.name, (point.x, point.y), xytext=(-right if is_left else right, above),
-            ha="right" if is_left else "left", textcoords="offset points", fontsize=8.5,
+            point.name, point.place, xytext=(-right if is_left else right, above),
+            ha="right" if is_left else "left", textcoords="offset points", fontsize=_LABEL,
         )  # fmt: skip
         named.append((point.name, across, up))
 
 
-def ends_of(estimate: Estimate) -> tuple[float, float] | None:
-    """Interval of an estimate; None without one."""
-    return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+def ends_of(estimate: Estimate) -> tuple[float, ...]:
+    """Ends of an estimate's interval; empty without one."""
+    return () if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
 
 
 def value_of(estimate: Estimate | None) -> float:
@@ -301,100 +307,111 @@ def value_of(estimate: Estimate | None) -> float:
     return estimate.value
 
 
-def all_ends(estimates: Iterable[Estimate]) -> list[float]:
-    """Values of estimates and the ends of their intervals."""
-    return [end for estimate in estimates for end in (value_of(estimate), *(ends_of(estimate) or ()))]
-
-
 def bars_note(estimates: Iterable[Estimate], note: str = "bars: 95 % intervals") -> str:
     """Explanation of the bars; empty where no estimate has an interval."""
     return note if any(map(ends_of, estimates)) else ""
 
 
-# Lines of profiles' limits on an axis.
+# Axes of estimates, and the lines of profiles' limits on them.
 
 
 NEAR = 3.0
 """Factor from every value beyond which a limit is left out, since it would flatten the values."""
 
-DASHED = "Dashed: the profiles' limits."
 _LABEL = 8.5  # points
+_LIMIT: dict[str, Any] = {"color": drawing.INK, "linestyle": (0, (5, 3)), "linewidth": 1.1}
 
 
-def near_limits(limits: Mapping[str, float], values: Sequence[float]) -> dict[float, list[str]]:
-    """Limits that an axis over these values holds, from the lowest, each with the profiles that set it.
+@dataclass(frozen=True)
+class Scale:
+    """Axis of estimates, one scale for all panels, with the limits of profiles.
 
-    Args:
-        limits: limit by profile, in the values' unit; one that is not above zero or not finite has no line.
-        values: numbers that are drawn, above zero.
+    Attributes:
+        title: label of the axis, with the unit.
+        unit: unit of all numbers. An axis in % need not begin at zero.
+        estimates: estimates that are drawn; each has a value.
+        limits: limit by profile. One that is not above zero or not finite has no line.
     """
-    by_limit = words.grouped(
-        (limit, name) for name, limit in sorted(limits.items(), key=lambda item: item[1])
+
+    title: str
+    unit: str
+    estimates: Sequence[Estimate]
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def values(self) -> list[float]:
+        """Values of the estimates and the ends of their intervals."""
+        return [end for estimate in self.estimates for end in (value_of(estimate), *ends_of(estimate))]
+
+    @property
+    def lines(self) -> dict[float, list[str]]:
+        """Limits that the axis holds, from the lowest, each with the profiles that set it."""
+        ordered = sorted(self.limits.items(), key=lambda item: item[1])
+        return words.grouped((limit, name) for name, limit in ordered if limit > 0 and self.is_near(limit))
+
+    def is_near(self, limit: float) -> bool:
+        """Return True if the axis holds a limit."""
+        values = self.values
+        return bool(values) and min(values) / NEAR <= limit <= max(values) * NEAR
+
+    @property
+    def names_height(self) -> float:
+        """Inches above a panel that the names of upright lines take."""
+        return _LINE * len(self.lines)
+
+    def draw(self, axes: Axes, which: Literal["x", "y"], *, named: bool = True) -> None:
+        """Scale and name an axis, and draw the limits on it, `named` with the profiles' names."""
+        values = [*self.values, *self.lines]
+        if self.unit == "%":
+            low, high = min(values), max(values)
+            room = 0.08 * max(1.0, high - low)
+            ends = max(0.0, low - room), min(100.5, high + room)
+            axes.set(**{f"{which}lim": ends, f"{which}label": self.title})
+        else:
+            drawing.scale_axis(axes, which, values, self.title, bars_note(self.estimates))
+        self.draw_limits(axes, which, named=named)
+
+    def draw_limits(self, axes: Axes, which: Literal["x", "y"], *, named: bool = True) -> None:
+        """Draw dashed lines of the limits on an axis that has its scale and ends."""
+        for number, (limit, names) in enumerate(self.lines.items()):
+            line = axes.axhline(limit, **_LIMIT) if which == "y" else axes.axvline(limit, **_LIMIT)
+            drawing.mark(line, "limit", f"{', '.join(names)}: {limit:g} {self.unit}")
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            text = f"{drawing.label(names[0], 26)}: {limit:.4g} {self.unit}{more}"
+            if named and which == "y":
+                axes.annotate(
+                    text, (0.01, limit), xycoords=axes.get_yaxis_transform(), xytext=(0, 2),
+                    textcoords="offset points", fontsize=_LABEL,
+                    path_effects=[withStroke(linewidth=2.5, foreground="white")],
+                )  # fmt: skip
+            elif named:
+                place = axes.get_xaxis_transform()
+                is_left = float((place - axes.transAxes).transform((limit, 1.0))[0]) < 0.5
+                axes.annotate(
+                    text, (limit, 1.0), xycoords=place, xytext=(0, 4 + 72 * _LINE * number),
+                    textcoords="offset points", fontsize=_LABEL, ha="left" if is_left else "right",
+                    annotation_clip=False,
+                )  # fmt: skip
+
+
+def limits_note(*scales: Scale) -> str:
+    """Explanation of the dashed lines, and the limits beyond the axes by name and value."""
+    beyond = words.grouped(
+        (f"{words.number(limit)} {scale.unit}", words.plain(name, 40))
+        for scale in scales
+        for name, limit in scale.limits.items()
+        if scale.estimates and 0 < limit < math.inf and not scale.is_near(limit)
     )
-    return {limit: names for limit, names in by_limit.items() if limit > 0 and _is_near(limit, values)}
-
-
-def _is_near(limit: float, values: Sequence[float]) -> bool:
-    return bool(values) and min(values) / NEAR <= limit <= max(values) * NEAR
-
-
-def limits_note(limits: Mapping[str, float], values: Sequence[float], unit: str) -> str:
-    """Explanation of the dashed lines, and the limits beyond the axis by name and value."""
-    by_limit = words.grouped(
-        (words.number(limit), words.plain(name, 40))
-        for name, limit in limits.items()
-        if 0 < limit < math.inf and not _is_near(limit, values)
-    )
-    far = [f"{words.together(names)} ({limit} {unit})" for limit, names in by_limit.items()]
-    dashed = DASHED if near_limits(limits, values) else ""
-    outside = f"Limits beyond the axis: {words.listed(far)}." if far and values else ""
+    far = [f"{words.together(names)} ({limit})" for limit, names in beyond.items()]
+    dashed = "Dashed: the profiles' limits." if any(scale.lines for scale in scales) else ""
+    outside = f"Limits beyond the axis: {words.listed(far)}." if far else ""
     return " ".join(filter(None, [dashed, outside]))
 
 
-def above_limits(limits: Mapping[float, Sequence[str]]) -> float:
-    """Inches above a panel that the names of upright lines take."""
-    return _LINE * len(limits)
-
-
-def draw_limits(
-    axes: Axes,
-    which: Literal["x", "y"],
-    limits: Mapping[float, Sequence[str]],
-    unit: str,
-    *,
-    named: bool = True,
-) -> None:
-    """Draw dashed lines of the limits that the axis holds.
-
-    Args:
-        axes: axes with scale and ends.
-        which: axis of the values.
-        limits: profiles by limit, as from `near_limits`.
-        unit: unit of the values.
-        named: whether the profiles' names are at the lines.
-    """
-    style: dict[str, Any] = {"color": drawing.INK, "linestyle": (0, (5, 3)), "linewidth": 1.1}
-    for number, (limit, names) in enumerate(limits.items()):
-        line = axes.axhline(limit, **style) if which == "y" else axes.axvline(limit, **style)
-        drawing.mark(line, "limit", f"{', '.join(names)}: {limit:g} {unit}")
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        text = f"{drawing.label(names[0], 26)}: {limit:.4g} {unit}{more}"
-        if not named:
-            continue
-        if which == "y":
-            axes.annotate(
-                text, (0.01, limit), xycoords=axes.get_yaxis_transform(), xytext=(0, 2),
-                textcoords="offset points", fontsize=_LABEL,
-                path_effects=[withStroke(linewidth=2.5, foreground="white")],
-            )  # fmt: skip
-        else:
-            place = axes.get_xaxis_transform()
-            is_left = float((place - axes.transAxes).transform((limit, 1.0))[0]) < 0.5
-            axes.annotate(
-                text, (limit, 1.0), xycoords=place, xytext=(0, 4 + 72 * _LINE * number),
-                textcoords="offset points", fontsize=_LABEL, ha="left" if is_left else "right",
-                annotation_clip=False,
-            )  # fmt: skip
+def latency_scale(trials: Sequence[Trial], limits: Mapping[str, float] | None = None) -> Scale:
+    """Axis of the latency of trials that are timed alike; limits are in seconds by profile."""
+    title = METRICS[words.latency_names(trials)].titled
+    return Scale(title, "s", [trial.latency for trial in trials if trial.latency], limits or {})
 
 
 @dataclass(frozen=True)
@@ -430,7 +447,7 @@ def picture(
         panels: panels of the plot; the caption counts them where not all are drawn.
         noun: subject of a panel.
     """
-    fig = drawing.blank()
+    fig = Figure()
     draw(ax=fig)
     more = f"The first {drawing.MAX_PANELS} of {panels} {noun}s are drawn; the tables hold all."
     titles = (axes.get_title(loc="left").replace("\n", " ") for axes in fig.axes)

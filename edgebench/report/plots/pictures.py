@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -20,17 +18,14 @@ from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy_picture, energy_picture
 from edgebench.report.plots.latency import depth_picture, limits_of, stages_picture, targets_picture
-from edgebench.report.plots.mission import mission_picture
 from edgebench.report.plots.panels import Picture
 from edgebench.report.plots.power import power_over_time_picture
 from edgebench.report.plots.scene import scene_picture
-from edgebench.report.plots.sessions import minutes_picture, sessions_picture
+from edgebench.report.plots.sessions import minutes_picture, mission_picture, sessions_picture
 from edgebench.report.plots.sharing import timeline_picture
 from edgebench.results.load import StoredResults
 
 FIGURE_FORMS = ("svg", "png", "pdf")
-
-_LONGEST_NAME = 60
 
 
 def pictures(
@@ -45,25 +40,24 @@ def pictures(
     `profiles` are those of the verdicts, `missions` those that were played.
     """
     titles = {profile.name: profile.title or profile.name for profile in profiles}
+    latency = words.latency_names(words.alike_timed(trials))
     latencies, accuracies = (
-        {titles.get(name, name): limit for name, limit in limits.items()}
-        for limits in (
-            limits_of(verdicts, words.latency_names(words.alike_timed(trials))),
-            limits_of(verdicts, "accuracy", "share"),
-        )
+        {titles.get(name, name): limit for name, limit in limits_of(verdicts, *metric).items()}
+        for metric in ((latency,), ("accuracy", "share"))
     )
-    shown: dict[tuple[str, str], Picture | None] = {
-        ("latency", ""): depth_picture(trials, latencies),
-        ("targets", ""): targets_picture(trials, latencies),
-        ("sessions", ""): sessions_picture(trials),
-        ("accuracy", ""): accuracy_picture(trials, latencies, accuracies),
-        ("stages", ""): stages_picture(trials),
-        ("scene", ""): scene_picture(results, trials),
-        ("sustained", ""): minutes_picture(trials),
-        ("timeline", ""): timeline_picture(results, trials),
-        ("energy", ""): energy_picture(trials),
-        ("power-over-time", ""): power_over_time_picture(results, trials, profiles),
+    by_name = {
+        "latency": depth_picture(trials, latencies),
+        "targets": targets_picture(trials, latencies),
+        "sessions": sessions_picture(trials),
+        "accuracy": accuracy_picture(trials, latencies, accuracies),
+        "stages": stages_picture(trials),
+        "scene": scene_picture(results, trials),
+        "sustained": minutes_picture(trials),
+        "timeline": timeline_picture(results, trials),
+        "energy": energy_picture(trials),
+        "power-over-time": power_over_time_picture(results, trials, profiles),
     }
+    shown = {(name, ""): picture for name, picture in by_name.items()}
     for brief in missions:
         shown["mission", brief.profile] = mission_picture(brief, trials)
     return {place: picture for place, picture in shown.items() if picture is not None}
@@ -95,9 +89,8 @@ def figures_of(judged: Judged) -> dict[str, Figure]:
     """
     missions = brief_missions(judged.results, judged.trials, judged.profiles)
     shown = pictures(judged.results, judged.trials, judged.verdicts, judged.profiles, missions)
-    slugs = profile_slugs([profile for _, profile in shown if profile])
     return {
-        f"{name}-{slugs[profile]}" if profile else name: picture.figure
+        f"{name}-{profile}" if profile else name: picture.figure
         for (name, profile), picture in shown.items()
         if picture.figure is not None
     }
@@ -120,15 +113,3 @@ def write_figures(judged: Judged, folder: Path) -> list[Path]:
             write_output(path, drawing.as_bytes(fig, form), "--figures")
             written.append(path)
     return written
-
-
-def profile_slugs(names: list[str]) -> Mapping[str, str]:
-    """Unique part of a file's name for each profile, of a-z, 0-9 and - alone."""
-    slugs: dict[str, str] = {}
-    for name in names:
-        if name in slugs:
-            continue
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_LONGEST_NAME].strip("-") or "profile"
-        candidates = itertools.chain([slug], (f"{slug}-{number}" for number in itertools.count(2)))
-        slugs[name] = next(unique for unique in candidates if unique not in slugs.values())
-    return slugs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from edgebench.judge.power.trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
-from edgebench.judge.trial import Trial
+from edgebench.judge.trial import Estimate, Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.report.tables import meter_text, rail_text
@@ -30,7 +29,6 @@ _SPANS: Mapping[str, dict[str, Any]] = {
     "idle": {"facecolor": "#ececec", "edgecolor": "#d0d0d0", "hatch": "///", "linewidth": 0},
 }
 _MEAN: dict[str, Any] = {"color": drawing.INK, "linewidth": 1.2, "linestyle": (0, (1.5, 1.2))}
-_STATISTICS = {"power_peak_w": "peak", "power_mean_w": "mean"}
 
 
 def drawn_traces(results: StoredResults, trials: Sequence[Trial]) -> list[PowerTrace]:
@@ -47,20 +45,19 @@ def drawn_traces(results: StoredResults, trials: Sequence[Trial]) -> list[PowerT
 
 
 def power_limits(profiles: Sequence[Profile]) -> dict[str, float]:
-    """Limits of the profiles for power in W, by profile and statistic: `disco-realtime, peak over 1 s`."""
+    """Limits of the profiles for power in W, by profile and metric: `disco-realtime, peak power over 1 s`."""
     return {
-        f"{words.plain(profile.name, 40)}, {_STATISTICS[requirement.quantity]}"
-        + (f" over {requirement.averaging_s:g} s" if requirement.averaging_s else ""): requirement.base_limit
+        f"{words.plain(profile.name, 40)}, {words.subject(requirement)}": requirement.base_limit
         for profile in profiles
         for requirement in profile.requirements
-        if requirement.quantity in _STATISTICS
+        if requirement.quantity in ("power_peak_w", "power_mean_w")
     }
 
 
-def _highest_w(traces: Sequence[PowerTrace]) -> list[float]:
-    """Highest sample, where it is above zero."""
+def _scale(traces: Sequence[PowerTrace], limits: Mapping[str, float] | None) -> panels.Scale:
+    """Axis of the highest sample, if that is above zero, with the limits in W by name."""
     highest_w = max((float(np.nanmax(rail.watts)) for trace in traces for rail in trace.rails), default=0.0)
-    return [highest_w] if highest_w > 0 else []
+    return panels.Scale("", "W", [Estimate(highest_w)] if highest_w > 0 else [], limits or {})
 
 
 def power_over_time(
@@ -78,7 +75,7 @@ def power_over_time(
         limits: limits in W by name, drawn as lines in all panels; those that are far off are left out.
         ax: place of the plot, a panel per trace.
     """
-    lines = panels.near_limits(limits or {}, _highest_w(traces))
+    scale, is_single = _scale(traces, limits), len(traces) == 1
     rails = list(dict.fromkeys(meter_text(rail.rail) for trace in traces for rail in trace.rails[:MAX_RAILS]))
     colours = {name: drawing.PALETTE[place % len(drawing.PALETTE)] for place, name in enumerate(rails)}
 
@@ -86,19 +83,14 @@ def power_over_time(
         _shade(axes, trace)
         for rail in trace.rails[:MAX_RAILS]:
             _draw(axes, rail, trace, colours[meter_text(rail.rail)])
-        alike = [
-            rail.watts for other in traces if other.scope == trace.scope for rail in other.rails[:MAX_RAILS]
-        ]
+        alike = (rail for other in traces if other.scope == trace.scope for rail in other.rails[:MAX_RAILS])
+        watts = np.concatenate([rail.watts for rail in alike])
         label = f"{drawing.label(words.power_of(trace.scope))}, W"
-        drawing.scale_axis(axes, "y", [0.0, *(float(np.nanmax(watts)) for watts in alike), *lines], label)
-        lowest_w = min(float(np.nanmin(watts)) for watts in alike)
-        if lowest_w < 0:
-            axes.set_ylim(bottom=1.12 * lowest_w)
-        panels.draw_limits(axes, "y", lines, "W", named=trace is traces[0])
+        drawing.scale_axis(axes, "y", [0.0, float(np.nanmax(watts)), *scale.lines], label)
+        axes.set_ylim(bottom=min(0.0, 1.12 * float(np.nanmin(watts))))
+        scale.draw_limits(axes, "y", named=trace is traces[0])
         title = f"{names[trace.trial]}, session {trace.session:03}"
-        panels.set_title(
-            axes, "\n".join(textwrap.wrap(drawing.label(title, 120), 90 if len(traces) == 1 else 34))
-        )
+        panels.set_title(axes, drawing.label(title, 120), 90 if is_single else 34)
         axes.set_xlabel("time in the session, s")
 
     has_idle = any(len(trace.idle_s) for trace in traces)
@@ -109,15 +101,14 @@ def power_over_time(
     ]
     return panels.draw_panels(
         ax, [("", trace) for trace in traces], draw, "no meter gave a sample", handles=handles,
-        height=3.2 if len(traces) == 1 else 2.1, columns=1 if len(traces) == 1 else 2, width=8.4,
+        height=3.2 if is_single else 2.1, columns=1 if is_single else 2, width=8.4,
     )  # fmt: skip
 
 
 def _shade(axes: Axes, trace: PowerTrace) -> None:
     """Shade passes and idle windows from the bottom to the top of a panel."""
-    ends_s = [trace.steady_s, trace.idle_s, *(rail.t_s[[0, -1]].reshape(1, 2) for rail in trace.rails)]
-    first_s = min(float(spans_s.min()) for spans_s in ends_s if spans_s.size)
-    last_s = max(float(spans_s.max()) for spans_s in ends_s if spans_s.size)
+    times_s = [trace.steady_s.ravel(), trace.idle_s.ravel(), *(rail.t_s for rail in trace.rails)]
+    first_s, last_s = (float(end(np.concatenate(times_s))) for end in (np.min, np.max))
     axes.set_xlim(first_s, last_s if last_s > first_s else first_s + 1)
     for (name, style), spans_s in zip(_SPANS.items(), (trace.steady_s, trace.idle_s), strict=True):
         seen_s = merged_spans(spans_s, (last_s - first_s) / _COLUMNS)
@@ -184,7 +175,7 @@ def power_over_time_picture(
         "With --period the pauses are part of the steady time."
         if any(trial.period_s for trial in metered)
         else "",
-        panels.limits_note(limits, _highest_w(traces), "W"),
+        panels.limits_note(_scale(traces, limits)),
         panels.not_drawn(
             undrawn, "; the figure is full" if is_full else "; no reading came in these sessions"
         ),

@@ -29,15 +29,7 @@ from edgebench.results.load import StoredResults
 
 _MAX_PIXELS = 4_000 * 4_000
 _MOST_CLASSES = 10  # in the caption
-_CLASS_COLOURS = (
-    drawing.BLUE,
-    "#F5F5F5",
-    drawing.GREEN,
-    drawing.ORANGE,
-    drawing.PINK,
-    drawing.SKY,
-    drawing.VERMILION,
-)
+_CLASS_COLOURS = (drawing.BLUE, "#F5F5F5", drawing.GREEN, drawing.ORANGE, *drawing.PALETTE[3:6])
 
 
 def scene(
@@ -90,14 +82,10 @@ def scene(
     # Few classes are all shown, since their absence matters too; of many those that occur most.
     shown = np.argsort(-counts, kind="stable")[:_MOST_CLASSES]
     shown = np.sort(shown[counts[shown] > 0] if len(class_names) > _MOST_CLASSES else shown)
-    handles: list[Artist] = [
-        Patch(
-            facecolor=tints[index % len(tints)][:3],
-            edgecolor=drawing.QUIET,
-            label=f"{drawing.label(class_names[index])}: {int(counts[index])}",
-        )
-        for index in shown.tolist()
-    ]
+    handles: list[Artist] = []
+    for index in shown.tolist():
+        named = f"{drawing.label(class_names[index])}: {int(counts[index])}"
+        handles.append(Patch(facecolor=tints[index % len(tints)][:3], edgecolor=drawing.QUIET, label=named))
     if rest := len(class_names) - len(shown):
         handles.append(Line2D([], [], linestyle="", label=f"and {rest} more"))
     if wrong is not None:

@@ -1,9 +1,9 @@
-"""Sessions and passes in time order: scatter of a trial's latency, and its rise with heat."""
+"""Passes in time order: scatter of a trial's latency, its rise with heat, and the backlog of a mission."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,10 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from edgebench.judge.mission import Mission, cycle_of
 from edgebench.judge.trial import Trial
 from edgebench.report import tables, words
+from edgebench.report.missions import BriefMissions
 from edgebench.report.plots import drawing, panels
 from edgebench.stats.intervals import session_medians
+from edgebench.stats.mission_cycles import Cycle, Floats, completions_s
 from edgebench.stats.warnings import Flag
 
 MAX_TRIALS = 36
@@ -33,26 +36,23 @@ _FILLED = 0.86  # share of a trial's place that its sessions take
 _DOTS = 12  # passes up to which each is a dot
 _BEYOND = 3.0  # times the highest p90's distance from the median: passes above it are drawn at the edge
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class SessionStrip:
-    """Passes of a session as per cent of its trial's median, with their places.
+class Strips:
+    """Sessions of a trial side by side around its place, in per cent of the trial's median.
 
     Attributes:
-        start, end: part of the level axis.
-        x, y: float64 [N], the passes that are drawn, in time order.
-        lowest, median, p90: of all its passes; p90 is NaN below LEAST_FOR_P90 of them.
+        x, y: float64 [N], the passes that are drawn, in time order; NaN after each session.
+        spans: float64 [2, S], start and end of each session on the level axis.
+        lowest, median, p90: float64 [S], of all passes; p90 is NaN below LEAST_FOR_P90 of them.
     """
 
-    start: float
-    end: float
     x: Floats
     y: Floats
-    lowest: float
-    median: float
-    p90: float
+    spans: Floats
+    lowest: Floats
+    median: Floats
+    p90: Floats
 
 
 def _able(trials: Sequence[Trial]) -> list[Trial]:
@@ -86,7 +86,7 @@ def sessions(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
     shown = drawn_trials(trials)
     limit = _points_per_session(shown)
     strips = {trial.key: _strips(trial, limit) for trial in shown}
-    low, high = _ends([strip for trial_strips in strips.values() for strip in trial_strips])
+    low, high = _ends(list(strips.values()))
     labels, names = words.labels(shown), tables.trial_names(shown)
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
@@ -115,24 +115,23 @@ def _points_per_session(trials: Sequence[Trial]) -> int:
     return max(_DOTS, MOST_POINTS // max(1, count))
 
 
-def _strips(trial: Trial, limit: int) -> list[SessionStrip]:
+def _strips(trial: Trial, limit: int) -> Strips:
     """Sessions of a trial that have passes, from -0.5 to 0.5 around its place."""
     median_s = panels.value_of(trial.latency)
     sessions = [np.asarray(values) / median_s * 100 for values in trial.latency_values if len(values)]
     width = _FILLED / len(sessions)
-    strips = []
-    for number, session in enumerate(sessions):
-        start = (number + 0.06) * width - _FILLED / 2
-        end = start + 0.88 * width
+    starts = (np.arange(len(sessions)) + 0.06) * width - _FILLED / 2
+    x, y = [], []
+    for start, session in zip(starts, sessions, strict=True):
         drawn = thinned(session, limit)
-        x = start + (drawn + 0.5) / session.size * (end - start)
-        strips.append(
-            SessionStrip(
-                start, end, x, session[drawn], float(session.min()), float(np.median(session)),
-                float(np.percentile(session, 90)) if session.size >= LEAST_FOR_P90 else math.nan,
-            )
-        )  # fmt: skip
-    return strips
+        x.append(np.append(start + (drawn + 0.5) / session.size * 0.88 * width, np.nan))
+        y.append(np.append(session[drawn], np.nan))
+    p90s = [np.percentile(part, 90) if part.size >= LEAST_FOR_P90 else np.nan for part in sessions]
+    lowest, medians = ([function(session) for session in sessions] for function in (np.min, np.median))
+    return Strips(
+        np.concatenate(x), np.concatenate(y), np.array([starts, starts + 0.88 * width]),
+        np.array(lowest), np.array(medians), np.array(p90s),
+    )  # fmt: skip
 
 
 def thinned(values: Floats, limit: int) -> NDArray[np.int64]:
@@ -149,43 +148,45 @@ def thinned(values: Floats, limit: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate(ends))
 
 
-def _ends(strips: Sequence[SessionStrip]) -> tuple[float, float]:
+def _ends(strips: Sequence[Strips]) -> tuple[float, float]:
     """Ends of the upright axis, in per cent: around all passes but those that are far above every p90."""
     if not strips:
         return 0.0, 100.0
-    lowest, highest = min(strip.lowest for strip in strips), max(float(strip.y.max()) for strip in strips)
-    p90s = [strip.p90 for strip in strips if not math.isnan(strip.p90)]
-    if p90s:
-        highest = min(highest, 100 + _BEYOND * max(2.0, max(p90s) - 100))
+    lowest = min(float(strip.lowest.min()) for strip in strips)
+    highest = max(float(np.nanmax(strip.y)) for strip in strips)
+    p90s = np.concatenate([strip.p90 for strip in strips])
+    if not np.isnan(p90s).all():
+        highest = min(highest, 100 + _BEYOND * max(2.0, float(np.nanmax(p90s)) - 100))
     room = 0.08 * max(1.0, highest - lowest)
     return min(lowest, 99.5) - room, max(highest, 100.5) + room
 
 
+_PASSES: tuple[dict[str, Any], ...] = (
+    {"label": "passes", "color": drawing.SKY, "linewidth": 1.2},
+    {"label": "passes,\nthrottling suspected", "color": drawing.VERMILION, "linewidth": 1.2},
+)
+_MARKERS = {"p90": "v", "minimum": "^"}
 _POINT: dict[str, Any] = {
     **{"color": drawing.INK, "markersize": 3.5, "linestyle": ""},
     **{"markerfacecolor": "white", "markeredgewidth": 0.8},
 }
 
 
-def _draw_trial(
-    axes: Axes, place: int, trial: Trial, name: str, strips: Sequence[SessionStrip], high: float
-) -> None:
-    gap = np.array([np.nan])
-    x = np.concatenate([part for strip in strips for part in (place + strip.x, gap)])
-    y = np.concatenate([part for strip in strips for part in (strip.y, gap)])
-    colour = drawing.VERMILION if is_hot(trial) else drawing.SKY
-    dots = max(map(len, trial.latency_values)) <= _DOTS
-    [line] = axes.plot(x, y, color=colour, linewidth=0.8, marker="." if dots else "", markersize=4, zorder=2)
+def _draw_trial(axes: Axes, place: int, trial: Trial, name: str, strips: Strips, high: float) -> None:
+    x, (starts, ends) = place + strips.x, place + strips.spans
+    marker = "." if max(map(len, trial.latency_values)) <= _DOTS else ""
+    colour = _PASSES[is_hot(trial)]["color"]
+    [line] = axes.plot(x, strips.y, color=colour, linewidth=0.8, marker=marker, markersize=4, zorder=2)
     drawing.mark(line, "trial", f"{name}: {_medians(trial)}")
-    starts, ends = (place + np.array([getattr(strip, end) for strip in strips]) for end in ("start", "end"))
-    axes.hlines([strip.median for strip in strips], starts, ends, color=drawing.INK, linewidth=1.5, zorder=3)
-    for marker, values in (("^", [strip.lowest for strip in strips]), ("v", [strip.p90 for strip in strips])):
-        axes.plot((starts + ends) / 2, np.minimum(values, high), marker=marker, zorder=3, **_POINT)
-    above = y > high
-    if above.any():
+    axes.hlines(strips.median, starts, ends, color=drawing.INK, linewidth=1.5, zorder=3)
+    for name, values in (("minimum", strips.lowest), ("p90", strips.p90)):
+        look = {"marker": _MARKERS[name], "zorder": 3, **_POINT}
+        axes.plot((starts + ends) / 2, np.minimum(values, high), **look)
+    above = x[strips.y > high]
+    if above.size:
         axes.plot(
-            x[above], np.full(int(above.sum()), high), color=drawing.ORANGE, marker=6, markersize=5,
-            linestyle="", clip_on=False, zorder=4,
+            above, np.full(above.size, high), color=drawing.ORANGE, marker=6, markersize=5, linestyle="",
+            clip_on=False, zorder=4,
         )  # fmt: skip
 
 
@@ -195,15 +196,10 @@ def is_hot(trial: Trial) -> bool:
 
 
 def _legend(shown: Sequence[Trial]) -> list[Line2D]:
-    lines: dict[str, dict[str, Any]] = {
-        "passes": {"color": drawing.SKY, "linewidth": 1.2},
-        "passes,\nthrottling suspected": {"color": drawing.VERMILION, "linewidth": 1.2},
-        "median": {"color": drawing.INK, "linewidth": 1.5},
-        **{"p90": {"marker": "v", **_POINT}, "minimum": {"marker": "^", **_POINT}},
-    }
-    hot = set(map(is_hot, shown))
-    absent = {name for name, is_hot in zip(lines, (False, True), strict=False) if is_hot not in hot}
-    return [Line2D([], [], label=label, **style) for label, style in lines.items() if label not in absent]
+    looks: list[dict[str, Any]] = [_PASSES[hot] for hot in sorted(set(map(is_hot, shown)))]
+    looks.append({"label": "median", "color": drawing.INK, "linewidth": 1.5})
+    looks += [{"label": label, "marker": marker, **_POINT} for label, marker in _MARKERS.items()]
+    return [Line2D([], [], **look) for look in looks]
 
 
 def sessions_picture(trials: Sequence[Trial]) -> panels.Picture:
@@ -238,9 +234,6 @@ def _medians(trial: Trial) -> str:
 # Sustained sessions: a median per minute, a line per trial.
 
 
-_LINES = ("-", "--", "-.", ":")
-
-
 def sustained(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
     """Draw the median latency of each minute, a line per trial; means over the sessions' medians.
 
@@ -256,23 +249,11 @@ def sustained(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
         for trial in group:
-            number = order.index(labels[trial.key])
-            medians_s = [minute.median_s for minute in minutes[trial.key]]
-            [line] = axes.plot(
-                [
-                    minute.minute + 0.5 for minute in minutes[trial.key]
-                ],  # a dot is in the middle of its minute
-                medians_s,
-                color=drawing.PALETTE[number % len(drawing.PALETTE)],
-                linestyle=_LINES[number // len(drawing.PALETTE) % len(_LINES)],
-                marker=drawing.MARKERS[number % len(drawing.MARKERS)],
-                markersize=3.5,
-                linewidth=1.2,
-                label=drawing.label(labels[trial.key]),
-            )
+            label, medians_s = labels[trial.key], [minute.median_s for minute in minutes[trial.key]]
+            middles = [minute.minute + 0.5 for minute in minutes[trial.key]]
             first, last = words.number(medians_s[0]), words.number(medians_s[-1])
             text = f"{names[trial.key]}: {subject} {first} s in the first minute, {last} s in the last"
-            drawing.mark(line, "trial", text)
+            panels.draw_line(axes, (middles, medians_s), order.index(label), label, text)
         drawing.scale_axis(axes, "y", all_medians_s, f"{subject},\nmedian of the minute, s")
         axes.set_xlabel("time in the session, minutes")
 
@@ -293,3 +274,75 @@ def minutes_picture(trials: Sequence[Trial]) -> panels.Picture | None:
         f"{subject}, by trial; means over the sessions of each session's median.",
         panels=len({trial.target for trial in shown}),
     )
+
+
+# A mission: number of waiting images over one cycle.
+
+
+MOST_LINES = len(drawing.PALETTE)
+PARTS = 240
+"""Points of a line."""
+
+_UNITS = {"h": 3600.0, "min": 60.0}
+
+
+def mission(
+    missions: Sequence[Mission], trials: Mapping[str, Trial], cycle: Cycle, *, ax: panels.Place = None
+) -> list[Axes]:
+    """Draw the backlog over one cycle at each trial's median latency.
+
+    Args:
+        missions: missions of one profile; overloaded ones, and those after the first eight, are left out.
+        trials: trials by key.
+        cycle: cycle of the profile's schedule.
+        ax: place of the plot, one panel.
+    """
+    drawn = [played for played in missions if played.is_overloaded is False][:MOST_LINES]
+    names = tables.trial_names(list(trials.values()))
+    unit = next((name for name, unit_s in _UNITS.items() if cycle.cycle_s > 2 * unit_s), "s")
+    length = cycle.cycle_s / _UNITS.get(unit, 1.0)
+
+    def draw(axes: Axes, drawn: Sequence[Mission]) -> None:
+        for index, played in enumerate(drawn):
+            held, name = _held(trials[played.trial], cycle), names[played.trial]
+            places = (index * PARTS // 40, PARTS // 5)  # so that markers do not cover each other
+            text = f"{name}: at most {held.max()} images wait or are in work"
+            line = np.linspace(0.0, length, PARTS), held
+            panels.draw_line(axes, line, index, name, text, markevery=places)
+        axes.set(xlim=(0, length), ylim=(0, None), xlabel=f"time within a cycle, {unit}")
+        axes.set_ylabel("images that are not done, at most")
+        axes.locator_params(axis="y", integer=True)
+
+    groups, nothing = [("", drawn)] if drawn else [], "no trial keeps up with the schedule"
+    return panels.draw_panels(ax, groups, draw, nothing, "trial", height=3.4)
+
+
+def _held(trial: Trial, cycle: Cycle) -> NDArray[np.int64]:
+    """Backlog in each part of a cycle, at the median latency."""
+    latency_s = panels.value_of(trial.estimate("image_s"))
+    done_s = completions_s(cycle.arrivals_s, np.full(cycle.arrivals_s.size, latency_s))
+    return most_held(cycle.arrivals_s, done_s, cycle.cycle_s)
+
+
+def most_held(arrivals_s: Floats, done_s: Floats, cycle_s: float) -> NDArray[np.int64]:
+    """Most images that are not done at any moment of each of PARTS equal parts of a cycle, int64 [PARTS]."""
+    times_s = np.concatenate((arrivals_s, done_s))
+    order = np.argsort(times_s, kind="stable")
+    held = np.concatenate(([0], np.cumsum(np.repeat([1, -1], arrivals_s.size)[order])))
+    edges = np.searchsorted(times_s[order], np.linspace(0.0, cycle_s, PARTS + 1), side="left")
+    return np.array([held[first : last + 1].max() for first, last in itertools.pairwise(edges)])
+
+
+def mission_picture(brief: BriefMissions, trials: Sequence[Trial]) -> panels.Picture | None:
+    """Backlog over a cycle; None where no trial keeps up, or no image ever waits for another."""
+    if brief.schedule is None:
+        return None
+    by_key, cycle = {trial.key: trial for trial in trials}, cycle_of(brief.schedule)
+    able = [played for played in brief.missions if played.is_overloaded is False]
+    if not any(_held(by_key[played.trial], cycle).max() > 1 for played in able):
+        return None
+    count = len(able)
+    caption = f"{brief.title}: images waiting or in work over one cycle, at each trial's median latency."
+    caption += f" The first {MOST_LINES} of {count} trials are drawn." if count > MOST_LINES else ""
+    draw = partial(mission, brief.missions, by_key, cycle)
+    return panels.picture(draw, "Backlog over a cycle", caption)

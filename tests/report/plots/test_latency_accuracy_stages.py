@@ -11,7 +11,15 @@ from matplotlib.container import BarContainer
 from edgebench.judge.trial import Trial
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy
-from edgebench.report.plots.latency import depth_picture, latency, stages, stages_of, stages_picture
+from edgebench.report.plots.latency import (
+    depth_picture,
+    latency,
+    stages,
+    stages_of,
+    stages_picture,
+    targets,
+)  # fmt: skip
+from edgebench.report.plots.sessions import sessions, sustained
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, heights, points, svg_of, texts
 
@@ -84,11 +92,8 @@ def test_a_panel_a_target_and_one_legend() -> None:
         for number, target in enumerate(("cpu", "ncs2", "coral"))
         for place, trial in enumerate(samples.nine())
     ]
-    for all_axes in (
-        latency(trials, {}),
-        accuracy(trials),
-        stages(trials),
-    ):
+    for draw in (latency, accuracy, stages):
+        all_axes = draw(trials)
         assert [axes.get_title(loc="left") for axes in all_axes] == ["cpu", "ncs2", "coral"]
         [legend] = figure_of(all_axes).legends
         assert len(legend.get_texts()) == 3
@@ -96,13 +101,9 @@ def test_a_panel_a_target_and_one_legend() -> None:
 
 @pytest.mark.parametrize("trials", [[], [samples.without_figures(0.25, "int8", "failed", "it crashed")]])
 def test_nothing_to_draw_is_drawn_as_nothing(trials: list[Trial]) -> None:
-    for all_axes in (
-        latency(trials, samples.LIMITS),
-        accuracy(trials),
-        stages(trials),
-    ):
-        assert svg_of(all_axes).startswith(b"<?xml")
-        [axes] = all_axes
+    for draw in (latency, accuracy, stages, sessions, sustained):
+        [axes] = draw(trials)
+        assert svg_of([axes]).startswith(b"<?xml")
         assert not axes.containers and "no trial" in axes.texts[0].get_text()
 
 
@@ -111,14 +112,13 @@ def test_names_from_outside_are_drawn_as_text() -> None:
         samples.summary(target=HOSTILE, precision="_" + HOSTILE, stages_ms={HOSTILE: 1.0, "_infer": 2.0}),
         samples.summary(target="other", precision="int8"),
     ]
-    for all_axes in (
-        latency(trials, {HOSTILE: 0.3}),
-        accuracy(trials),
-        stages(trials),
-    ):
-        assert svg_of(all_axes)
+    for all_axes in (latency(trials, {HOSTILE: 0.3}), accuracy(trials), stages(trials), sessions(trials)):
+        assert b"<b>" not in svg_of(all_axes)
         assert all_axes[0].get_title(loc="left") == "$\\frac{1}$ <b>&_x ??"
     assert " _infer" in texts(figure_of(stages(trials)))
+    assert b"<b>" not in svg_of([targets(trials)])
+    names = [label.get_text() for label in targets(trials).get_yticklabels()]
+    assert any(name.startswith("$\\frac{1}$ <b>&_x ??") for name in names)
 
 
 def test_equal_data_give_equal_bytes_without_a_date() -> None:

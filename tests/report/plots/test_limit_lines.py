@@ -7,20 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from edgebench.judge.trial import Estimate
 from edgebench.judge.verdict import verdict_of
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy, accuracy_picture
 from edgebench.report.plots.latency import depth_picture, latency, limits_of, targets
-from edgebench.report.plots.panels import limits_note, near_limits
+from edgebench.report.plots.panels import Scale, limits_note
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, texts
 
 
+def scale(limits: dict[str, float], *values: float) -> Scale:
+    return Scale("", "s", [Estimate(value) for value in values], limits)
+
+
 def test_a_limit_is_inside_up_to_three_times_from_the_figures() -> None:
     limits = {"near": 6.0, "also": 6.0, "late": 6.1, "soon": 0.3, "broken": float("nan"), "none": 0.0}
-    assert near_limits(limits, [1.0, 2.0]) == {6.0: ["near", "also"]}
-    assert near_limits({"low": 0.34, "high": 6.0}, [1.0, 2.0]) == {0.34: ["low"], 6.0: ["high"]}
-    assert near_limits(limits, []) == {} and limits_note(limits, [], "s") == ""
+    assert scale(limits, 1.0, 2.0).lines == {6.0: ["near", "also"]}
+    assert scale({"low": 0.34, "high": 6.0}, 1.0, 2.0).lines == {0.34: ["low"], 6.0: ["high"]}
+    assert scale(limits).lines == {} and limits_note(scale(limits)) == ""
 
 
 def test_a_far_limit_is_left_to_the_caption() -> None:
@@ -36,7 +41,7 @@ def test_a_far_limit_is_left_to_the_caption() -> None:
 
 def test_equal_far_limits_are_listed_once() -> None:
     limits = {f"Mission number {n}": 71.7375 for n in range(1, 13)} | {"Other": 90.0}
-    assert limits_note(limits, [1.0], "s") == (
+    assert limits_note(scale(limits, 1.0)) == (
         "Limits beyond the axis: Mission number 1, 2, 3 and 9 more (71.7 s) and Other (90.0 s)."
     )
 
@@ -58,7 +63,7 @@ def test_the_chart_of_accuracy_has_the_limits_of_both() -> None:
     assert {"disco-realtime: 4.42 s", "disco-realtime: 93 %"} <= set(texts(figure_of([axes])))
     caption = accuracy_picture(nine, samples.LIMITS, shares).caption
     assert caption.count("Dashed") == 1
-    assert "Limits beyond the axis: far (5.00 %)." in caption
+    assert "disco-greenland (270 s) and far (5.00 %)." in caption
 
 
 def test_names_of_profiles_are_text() -> None:

@@ -112,8 +112,8 @@ def test_limits_of_power_are_in_watts_with_their_statistic() -> None:
         }
     )
     limits = power_limits([*shipped_profiles(), own])
-    assert limits["own, mean"] == 0.9
-    assert limits["disco-realtime, peak over 1 s"] == 5.0
+    assert limits["own, mean power"] == 0.9
+    assert limits["disco-realtime, peak power over 1 s"] == 5.0
 
 
 def test_a_page_has_the_figure_where_a_meter_was(hostile: Judged, whole: Judged) -> None:

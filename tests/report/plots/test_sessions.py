@@ -21,7 +21,7 @@ from edgebench.report.plots.sessions import (
 )
 from edgebench.stats.warnings import Caution, Flag
 from tests.report import samples
-from tests.report.plots.drawn import HOSTILE, figure_of, lines_of, svg_of
+from tests.report.plots.drawn import figure_of, lines_of, svg_of
 
 VALUES_S = ((0.20, 0.21, 0.20), (0.22, 0.23, 0.24))
 
@@ -109,12 +109,6 @@ def test_trials_without_passes_are_left_out_with_the_reason() -> None:
     assert sessions_picture([published]).figure is None
     [axes] = sessions([published, trial(((), VALUES_S[1]), key="b" * 16)])
     assert len(lines_of(axes, "trial")) == 1
-
-
-def test_names_from_outside_are_drawn_as_text() -> None:
-    all_axes = sessions([trial(target=HOSTILE, precision=HOSTILE), trial(key="b" * 16)])
-    assert b"<b>" not in svg_of(all_axes)
-    assert all_axes[0].get_title(loc="left").startswith("$\\frac{1}$")
 
 
 def test_a_trial_whose_median_is_zero_has_no_shares() -> None:
