@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, TypeVar
@@ -32,7 +32,7 @@ from edgebench.judge.latency import (
     without_images,
 )
 from edgebench.judge.steady_time import SteadyTime, steady_times
-from edgebench.judge.trial import EMULATED, Confusion, Values
+from edgebench.judge.trial import EMULATED, Confusion
 from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
@@ -402,11 +402,6 @@ def worker_number(worker: Mapping[str, Any]) -> int:
     """Number of a worker's record; 0 where it has none."""
     number = worker.get("worker")
     return number if isinstance(number, int) else 0
-
-
-def once_per_session(numbers: Iterable[float]) -> Values:
-    """One number per session as values by session."""
-    return tuple([float(number)] for number in numbers)
 
 
 def recorded_trials(results: StoredResults, confidence: float) -> dict[str, Recorded]:

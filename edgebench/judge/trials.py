@@ -83,11 +83,11 @@ def trial_of(recorded: Recorded) -> Trial:
     estimates: dict[EstimateKey, Estimate] = {}
     values: dict[EstimateKey, Values] = {}
     for metric in METRICS.values():
-        for key, estimate, by_session in metric.read(recorded, metric):
-            is_unexplained = estimate.is_missing and not estimate.reason
-            estimates[key] = replace(estimate, reason=reason) if is_unexplained else estimate
-            if by_session:
-                values[key] = by_session
+        for key, reading in metric.readings(recorded):
+            is_unexplained = reading.estimate.is_missing and not reading.estimate.reason
+            estimates[key] = replace(reading.estimate, reason=reason) if is_unexplained else reading.estimate
+            if reading.values:
+                values[key] = reading.values
     target = recorded.shown_target
     ticks = recorded.ticks()
     return Trial(
