@@ -138,15 +138,6 @@ def rails_of(recorded: Recorded) -> tuple[Rail, ...]:
     return tuple(power.rail for power in power_of(recorded))
 
 
-def together_energy(recorded: Recorded) -> tuple[tuple[str, Estimate], ...]:
-    """Energy of an image of any of several workers, over the time when all ran, by rail; by rank."""
-    return tuple(
-        (power.rail.name, power.estimates["together_energy_j"])
-        for power in power_of(recorded)
-        if "together_energy_j" in power.estimates
-    )
-
-
 def idle_drifts_of(recorded: Recorded) -> tuple[IdleDrift, ...]:
     """Idle drifts of the rail that represents the board, of every session that has one."""
     return next((power.idle_drifts for power in power_of(recorded)), ())

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgebench.judge.accuracy import (
     Predictions,
-    ScoredImages,
+    among_highest,
     confusion_of,
     predictions_of,
-    scored_images,
     scored_of,
 )
-from edgebench.judge.cautions import Observed, board_doubts, observe, other_machine, shares_accounted
+from edgebench.judge.cautions import Observed, board_doubts, observe, shares_accounted
 from edgebench.judge.latency import (
     REQUEST_COLUMNS,
     SteadyPasses,
@@ -32,7 +32,7 @@ from edgebench.judge.latency import (
     without_images,
 )
 from edgebench.judge.steady_time import SteadyTime, steady_times
-from edgebench.judge.trial import EMULATED, Confusion
+from edgebench.judge.trial import EMULATED, Cached, Confusion
 from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
@@ -41,14 +41,9 @@ from edgebench.results.rows import Rows
 from edgebench.stats.auc import Floats
 from edgebench.stats.intervals import MIN_SESSIONS
 
-T = TypeVar("T")
-
-IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
-"""Reason why a trial of windows has no `image_s`."""
-
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class Recorded(Cached):
     """Stored sessions and tables of one trial. Samples, scores and batches are read when needed.
 
     Attributes:
@@ -68,14 +63,7 @@ class Recorded:
     predicted: Rows
     read_probes: Callable[[], Rows]
     siblings: Mapping[str, Recorded] = field(repr=False)
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-
-    def once(self, question: Hashable, compute: Callable[[], T]) -> T:
-        """Result of `compute`, kept for the next metric that asks."""
-        if question not in self.kept:
-            self.kept[question] = compute()
-        answer: T = self.kept[question]
-        return answer
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     # Sessions.
 
@@ -142,11 +130,6 @@ class Recorded:
         """Causes why a declared number may be another machine's, by metric."""
         return board_doubts(self.target, self.ok)
 
-    @cached_property
-    def other_machine(self) -> str:
-        """Cause why no time, power or energy is that of the declared board."""
-        return other_machine(self.target, self.ok)
-
     # Workers.
 
     @cached_property
@@ -197,13 +180,9 @@ class Recorded:
         """Stages of an image that the passes of one of its finished sessions do not hold."""
         return tuple(dict.fromkeys(stage for record in self.ok for stage in record.untimed_stages))
 
-    @cached_property
-    def _steady(self) -> dict[int | None, SteadyPasses]:
-        return {worker: self._steady_of(worker) for worker in (None, *self.several_workers)}
-
     def steady(self, worker: int | None = None) -> SteadyPasses:
         """Steady passes, or windows, of a lone worker or a numbered one; without seconds where emulated."""
-        return self._steady[worker]
+        return self.once(("steady", worker), lambda: self._steady_of(worker))
 
     def _steady_of(self, worker: int | None) -> SteadyPasses:
         patches = self.scene.patches
@@ -233,12 +212,6 @@ class Recorded:
         counts = [self.steady(worker).measured_patches for worker in workers]
         return min((count for count in counts if count is not None), default=None)
 
-    @property
-    def is_extrapolated(self) -> bool:
-        """True if its times are scaled up to the scene."""
-        measured = self.measured_patches
-        return not self.is_emulated and measured is not None and measured < self.scene.patches
-
     def ticks(self, worker: int | None = None) -> dict[str, float]:
         """One tick of the coarsest session's clock, by metric in its unit; 0 where none is known.
 
@@ -265,27 +238,17 @@ class Recorded:
         )
 
     @cached_property
-    def _times(self) -> tuple[dict[int, SteadyTime], dict[int, tuple[float, float]]]:
+    def steady_times(self) -> dict[int, SteadyTime]:
+        """Steady time of each finished session, with its images; of several workers that when all ran."""
         steady = self.steady()
         rows = self.windows if steady.unit == "windows" else self.passes
         rows = rows if self.experiment.period_s is not None else self.rows_of(rows, None)
         times = steady_times(self.ok, rows, steady.images)
         if not self.is_shared:
-            return times, {}
-        common_ns = {n: (time.start_ns, time.end_ns) for n, time in times.items()}
-        together = images_together(self.passes, common_ns, self.scene.patches)
-        times = {n: replace(time, images=together.get(n, (0.0,))[0]) for n, time in times.items()}
-        return times, together
-
-    @property
-    def steady_times(self) -> dict[int, SteadyTime]:
-        """Steady time of each finished session, with its images."""
-        return self._times[0]
-
-    @property
-    def images_together(self) -> dict[int, tuple[float, float]]:
-        """Images that all workers finished while all ran, and that time in s, by session."""
-        return self._times[1]
+            return times
+        common_ns = {number: (time.start_ns, time.end_ns) for number, time in times.items()}
+        images = images_together(self.passes, common_ns, self.scene.patches)
+        return {number: replace(time, images=images[number]) for number, time in times.items()}
 
     # Session records.
 
@@ -301,12 +264,6 @@ class Recorded:
         return tuple(
             float(number) for number in numbers if isinstance(number, int | float) and math.isfinite(number)
         )
-
-    @property
-    def memory_bytes(self) -> tuple[float, ...]:
-        """Peak resident memory of each session that has it."""
-        peaks = (record.memory.get("peak_bytes") for record in self.ok)
-        return tuple(float(int(peak)) for peak in peaks if peak is not None)
 
     @property
     def stamp_doubt(self) -> str:
@@ -335,7 +292,7 @@ class Recorded:
         if steady.image_s or not steady.infer_s:
             return ""
         if not self.untimed_stages:
-            return IN_WINDOWS
+            return "measured in windows of one resident patch: no pass over the scene was timed"
         return f"the device times inference alone, without {omission_sentence(self.untimed_stages)}"
 
     @property
@@ -360,9 +317,9 @@ class Recorded:
         return self.once(("predictions", images, worker), lambda: self._predictions(images, worker))
 
     def _predictions(self, images: str, worker: int | None) -> Predictions | None:
-        if (worker is None and self.is_shared) or (images == "images" and self.detects_anomalies):
+        if images == "images" and self.detects_anomalies:
             return None
-        rows = self.predicted if worker is None else self.rows_of(self.predicted, worker)
+        rows = self.rows_of(self.predicted, worker)
         source = self.experiment.images_of(self.trial) if images == "images" else self.scene
         labelled_as = source.class_names if source else ()
         return predictions_of(rows, images, self.numbers, labelled_as, self.class_names(worker))
@@ -380,16 +337,13 @@ class Recorded:
             return None
         return confusion_of(predictions, self.class_names(worker), images, worker)
 
-    def scores(self, worker: int | None = None) -> ScoredImages | None:
-        """Stored scores of the labelled images, read from disk; None without any."""
-        if worker is None and self.is_shared:
-            return None
+    def among_highest(self, count: int, worker: int | None = None) -> NDArray[np.bool_] | None:
+        """Labelled images whose label is among the highest scores, read from disk; None without scores."""
         tested = self.experiment.images_of(self.trial)
-        labelled_as = tested.class_names if tested else ()
         columns = ["worker", "set", "index", "label", "predicted", "scores"]
-        rows = self.results.rows("predictions", columns, [self.trial.key])
-        rows = rows if worker is None else self.rows_of(rows, worker)
-        return scored_images(rows, self.numbers, labelled_as, self.class_names(worker))
+        rows = self.rows_of(self.results.rows("predictions", columns, [self.trial.key]), worker)
+        labelled_as = tested.class_names if tested else ()
+        return among_highest(rows, self.numbers, labelled_as, self.class_names(worker), count)
 
     @cached_property
     def anomaly_scores(self) -> tuple[Floats, Floats] | None:
@@ -432,5 +386,5 @@ def undisturbed_trials(trials: Mapping[str, Recorded]) -> dict[str, Recorded]:
     calm: MutableMapping[str, Recorded] = {}
     for key, recorded in trials.items():
         sessions = recorded.calm if recorded.has_undisturbed else recorded.sessions
-        calm[key] = replace(recorded, sessions=sessions, siblings=calm, kept={})
+        calm[key] = replace(recorded, sessions=sessions, siblings=calm, cache={})
     return dict(calm)

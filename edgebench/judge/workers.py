@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,19 +20,22 @@ from edgebench.stats.intervals import MIN_SESSIONS, interval_reason, session_med
 
 def workers_of(recorded: Recorded) -> tuple[Worker, ...]:
     """Workers that shared the device; empty for a lone one."""
-    return recorded.once("workers", lambda: tuple(_worker(recorded, n) for n in recorded.several_workers))
-
-
-def _worker(recorded: Recorded, number: int) -> Worker:
-    plan, entries = recorded.plan_of(number), recorded.entries(number)
-    cores = next((entry.get("cores") for entry in reversed(entries)), None)
-    return Worker(
-        number,
-        (plan or recorded.trial).variant,
-        plan.alone if plan else "",
-        tuple(core for core in cores if isinstance(core, int)) if isinstance(cores, list) else (),
-        tuple(caution.sentence() for caution in cautions((), recorded.steady(number))),
-    )
+    workers = []
+    for number in recorded.several_workers:
+        plan, entries = recorded.plan_of(number), recorded.entries(number)
+        cores = next((entry.get("cores") for entry in reversed(entries)), None)
+        warnings = tuple(caution.sentence() for caution in cautions((), recorded.steady(number)))
+        numbers = cores if isinstance(cores, list) else ()
+        workers.append(
+            Worker(
+                number,
+                (plan or recorded.trial).variant,
+                plan.alone if plan else "",
+                tuple(core for core in numbers if isinstance(core, int)),
+                warnings,
+            )
+        )
+    return tuple(workers)
 
 
 def slowest_note(workers: int, number: int, variant: str) -> str:
@@ -87,14 +90,13 @@ class SharedWorker(NamedTuple):
 def shared_workers(recorded: Recorded) -> list[SharedWorker]:
     """Workers of a trial with the medians of their variants alone; empty for a lone one."""
     workers = []
-    for worker in workers_of(recorded):
-        steady, lone = recorded.steady(worker.number), recorded.siblings.get(worker.alone)
+    for number in recorded.several_workers:
+        plan, steady = recorded.plan_of(number), recorded.steady(number)
+        lone = recorded.siblings.get(plan.alone) if plan else None
         is_alike = lone is not None and lone.steady().quantity == steady.quantity
         alone_s = session_medians(lone.steady().latency_s) if lone is not None and is_alike else []
-        together_s = session_medians(steady.latency_s)
-        workers.append(
-            SharedWorker(worker.number, worker.variant, np.array(together_s), np.array(alone_s, np.float64))
-        )
+        sides = (np.array(session_medians(steady.latency_s)), np.array(alone_s, np.float64))
+        workers.append(SharedWorker(number, (plan or recorded.trial).variant, *sides))
     return workers
 
 
@@ -164,23 +166,7 @@ def kept_workers(trial: Trial) -> list[SharedWorker]:
             worker.number,
             worker.variant,
             np.array(session_medians(trial.values_of(metric, worker.number))),
-            _first_values(trial.values_of("slowdown", worker.number)),
+            np.array([session[0] for session in trial.values_of("slowdown", worker.number)], np.float64),
         )
         for worker in trial.workers
     ]
-
-
-def _first_values(values: Iterable[Sequence[float]]) -> NDArray[np.float64]:
-    return np.array([session[0] for session in values], np.float64)
-
-
-def peaks_together(recorded: Recorded) -> list[float]:
-    """Peak memory of all workers added up, of each session that has it of all."""
-    sums = []
-    for record in recorded.ok:
-        memories = (worker.get("memory") for worker in record.workers)
-        peaks = [memory.get("peak_bytes") for memory in memories if isinstance(memory, Mapping)]
-        finite = [peak for peak in peaks if isinstance(peak, int | float) and np.isfinite(peak)]
-        if recorded.is_shared and len(finite) == len(recorded.workers):
-            sums.append(float(int(sum(finite))))
-    return sums

@@ -98,7 +98,6 @@ def _fp32_siblings(recorded: Recorded) -> list[Recorded]:
 
 def _agreement(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
     from edgebench.judge.accuracy import agreement_of
-    from edgebench.stats.compare import mcnemar
 
     if recorded.trial.precision == "fp32":
         return [Reading(Estimate(reason=FP32))]
@@ -108,16 +107,8 @@ def _agreement(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
     agreement = agreement_of(mine, fp32) if mine is not None and fp32 is not None else None
     if agreement is None:
         return [Reading(Estimate(reason="there is no fp32 variant to compare with" if recorded.ok else ""))]
-    only = agreement.only_this_right, agreement.only_fp32_right
-    discordant = f"{only[1]} right with fp32 alone and {only[0]} with this alone"
-    no_interval = "McNemar's test takes the place of an interval"
-    share = Estimate(agreement.alike / agreement.n, n=agreement.n, reason=no_interval, final=True)
-    p = Estimate(reason="the images are not labelled")
-    if agreement.is_labelled:
-        p = Estimate(mcnemar(*only), n=agreement.n, reason="a p-value has no interval", final=True)
-        p = p.with_notes(discordant)
-    counts = f"{agreement.alike} of {agreement.n}"
-    return [Reading(share.with_notes(counts, discordant)), Reading(p, statistic="mcnemar_p")]
+    share, p = agreement
+    return [Reading(share), Reading(p, statistic="mcnemar_p")]
 
 
 def _drop(recorded: Recorded, worker: int | None) -> Estimate:

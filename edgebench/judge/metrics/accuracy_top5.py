@@ -20,10 +20,9 @@ def _top_5(recorded: Recorded, worker: int | None, confusion: Confusion) -> Esti
 
     if (classes := len(confusion.classes)) < LEAST_CLASSES:
         return Estimate(reason=f"it takes {LEAST_CLASSES} classes, and there are {classes}", final=True)
-    images = recorded.scores(worker)
-    if images is None:
+    right = recorded.among_highest(HIGHEST, worker)
+    if right is None:
         return Estimate(reason="the scores of the classes were not stored")
-    right = images.among_highest(HIGHEST)
     return share_right(int(right.sum()), len(right))
 
 

@@ -54,7 +54,8 @@ def _failed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> t
 
 def _memory(recorded: Recorded, worker: int | None) -> Values:
     if worker is None:
-        return once_per_session(recorded.memory_bytes)
+        peaks = (record.memory.get("peak_bytes") for record in recorded.ok)
+        return once_per_session(int(peak) for peak in peaks if peak is not None)
     return once_per_session(recorded.worker_numbers(worker, "memory", "peak_bytes"))
 
 

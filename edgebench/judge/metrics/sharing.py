@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -59,14 +60,21 @@ def _slowdown_estimates(trial: Trial, metric: Metric, conditions: Conditions) ->
 
 
 def _rates(recorded: Recorded, worker: int | None) -> Values:
-    together = () if recorded.is_emulated else recorded.images_together.values()
-    return once_per_session(count / time_s for count, time_s in together if count)
+    is_timed = recorded.is_shared and not recorded.is_emulated
+    times = [time for time in recorded.steady_times.values() if is_timed and time.images]
+    return once_per_session(time.images / ((time.end_ns - time.start_ns) / 1e9) for time in times)
 
 
 def _peaks(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.workers import peaks_together
-
-    return once_per_session(peaks_together(recorded))
+    """Peak memory of all workers added up, of each session that has it of all."""
+    sums = []
+    for record in recorded.ok:
+        memories = (entry.get("memory") for entry in record.workers)
+        peaks = [memory.get("peak_bytes") for memory in memories if isinstance(memory, Mapping)]
+        finite = [peak for peak in peaks if isinstance(peak, int | float) and math.isfinite(peak)]
+        if recorded.is_shared and len(finite) == len(recorded.workers):
+            sums.append(int(sum(finite)))
+    return once_per_session(sums)
 
 
 def _energy(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
