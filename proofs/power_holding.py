@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from edgebench.judge.power import power_of_sessions
+from edgebench.judge.power.rails import power_of_sessions
 from edgebench.judge.steady_time import SteadyTime
 from edgebench.judge.trial import Estimate
 from edgebench.link.host_lag import response_of, settle_s

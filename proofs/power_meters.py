@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from edgebench.judge.power import RailPower, power_of_sessions
+from edgebench.judge.power.rails import RailPower, power_of_sessions
 from edgebench.judge.steady_time import SteadyTime
 from edgebench.records.stored import SessionRecord
 from edgebench.results.rows import rows_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.power_limits import power_candidates
+from edgebench.judge.power.limits import power_candidates
 from edgebench.judge.trial import Conditions, Trial
 from edgebench.judge.verdict import word_of
 from proofs.power_bursts import cases_of

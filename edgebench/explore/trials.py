@@ -49,7 +49,7 @@ from edgebench.judge.history import followed, followed_metrics, positive_session
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS, metrics_in
 from edgebench.judge.pairing import trial_identity
-from edgebench.judge.power_trace import PowerTrace, power_traces
+from edgebench.judge.power.trace import PowerTrace, power_traces
 from edgebench.judge.profile import Profile
 from edgebench.judge.published import judge_published, load_references, reference_folder
 from edgebench.judge.table import column_of, verdicts_by_trial

@@ -158,23 +158,16 @@ def confusion_of(
         return None
     labelled = predictions.label >= 0
     label, predicted = predictions.label[labelled], predictions.predicted[labelled]
-    n = np.bincount(label, minlength=len(classes))
-    right = np.bincount(label[label == predicted], minlength=len(classes))
+    sides = (label, label[label == predicted])
+    n, right = (tuple(np.bincount(side, minlength=len(classes)).tolist()) for side in sides)
     counts: tuple[tuple[int, ...], ...] = ()
     if len(classes) <= MAX_CONFUSION:
         matrix = np.zeros((len(classes), len(classes)), dtype=np.int64)
         named = predicted >= 0
         np.add.at(matrix, (label[named], predicted[named]), 1)
         counts = tuple(tuple(row) for row in matrix.tolist())
-    return Confusion(
-        images,
-        tuple(classes),
-        tuple(map(int, n)),
-        tuple(map(int, right)),
-        counts,
-        _commonest_confusions(label, predicted),
-        worker,
-    )
+    commonest = _commonest_confusions(label, predicted)
+    return Confusion(images, tuple(classes), n, right, counts, commonest, worker)
 
 
 def _commonest_confusions(

@@ -90,12 +90,10 @@ def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> 
         taken = np.isfinite(values)
         if taken.any():
             stages_ms[stage.removesuffix("_ns")] = trial_median([values[own & taken] for _, own in rows])
+    inferred = [(number, own) for number, own in rows if np.isfinite(infer_s[own]).all()]
     return SteadyPasses(
         image_s=_split(image_s, rows),
-        infer_s=_split(
-            infer_s,
-            [(number, own) for number, own in rows if np.isfinite(infer_s[own]).all()],
-        ),
+        infer_s=_split(infer_s, inferred),
         at_s=_split(at_s, rows),
         images={number: float((1 / share[own]).sum()) for number, own in rows},
         stages_ms=stages_ms,

@@ -13,15 +13,10 @@ if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
-POINT_UNITS = {"points": 1.0, "1": 100.0}
 TIME_UNITS = {"s": 1.0, "ms": 1e-3}
-MILLISECOND_UNITS = {"ms": 1.0, "s": 1e3}
 POWER_UNITS = {"W": 1.0, "mW": 1e-3}
 ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
-IMAGE_UNITS = {"images": 1.0}
 BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
-MASS_UNITS = {"g": 1.0, "kg": 1e3}
-LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
 DECLARED_SOURCE = "the target's description"
 """Source of numbers that no run measures."""

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.power_limits import bounded, objection_to
+from edgebench.judge.power.limits import bounded, objection_to
 from edgebench.judge.schedule import Schedule
 from edgebench.judge.sessions import over_medians
 from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial
@@ -160,17 +160,8 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
         **_energies(trial, schedule, busy_s, worked),
         "break_even_s": break_even_s,
     }
-    return Mission(
-        trial.key,
-        trial.target,
-        trial.variant,
-        trial.mark,
-        profile,
-        load,
-        is_overloaded,
-        cycles_per_session * len(worked),
-        estimates,
-    )
+    names = trial.key, trial.target, trial.variant, trial.mark, profile
+    return Mission(*names, load, is_overloaded, cycles_per_session * len(worked), estimates)
 
 
 def load_estimate(trial: Trial, schedule: Schedule, certainty: Certainty = STATED) -> Estimate:

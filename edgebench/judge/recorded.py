@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -229,13 +229,8 @@ class Recorded(Cached):
         if not is_queued or (worker is None and self.is_shared):
             return SteadyRequests()
         batches = self.results.rows("batches", REQUEST_COLUMNS, [self.trial.key])
-        return steady_requests(
-            self.rows_of(batches, worker),
-            self.rows_of(self.passes, worker),
-            self.numbers,
-            self.trial.key,
-            self.trial.concurrency,
-        )
+        batches, passes = self.rows_of(batches, worker), self.rows_of(self.passes, worker)
+        return steady_requests(batches, passes, self.numbers, self.trial.key, self.trial.concurrency)
 
     @cached_property
     def steady_times(self) -> dict[int, SteadyTime]:
@@ -364,27 +359,18 @@ def recorded_trials(results: StoredResults, confidence: float) -> dict[str, Reco
     passes, windows, probes = map(results.rows_of_trials, ("passes", "windows", "probes"))
     # Scores are most of the table and are read where a metric needs them.
     predicted = results.rows_of_trials("predictions", ["worker", "set", "index", "label", "predicted"])
-    trials: MutableMapping[str, Recorded] = {}
+    trials: dict[str, Recorded] = {}
     for trial in experiment.trials:
-        trials[trial.key] = Recorded(
-            experiment,
-            trial,
-            results.session_records(trial.key),
-            confidence,
-            results,
-            passes(trial.key),
-            windows(trial.key),
-            predicted(trial.key),
-            partial(probes, trial.key),
-            trials,
-        )
-    return dict(trials)
+        sessions, probes_of_trial = results.session_records(trial.key), partial(probes, trial.key)
+        tables = (passes(trial.key), windows(trial.key), predicted(trial.key), probes_of_trial)
+        trials[trial.key] = Recorded(experiment, trial, sessions, confidence, results, *tables, trials)
+    return trials
 
 
 def undisturbed_trials(trials: Mapping[str, Recorded]) -> dict[str, Recorded]:
     """The same trials without the sessions that other programs disturbed, where enough are left."""
-    calm: MutableMapping[str, Recorded] = {}
+    calm: dict[str, Recorded] = {}
     for key, recorded in trials.items():
         sessions = recorded.calm if recorded.has_undisturbed else recorded.sessions
         calm[key] = replace(recorded, sessions=sessions, siblings=calm, cache={})
-    return dict(calm)
+    return calm

@@ -9,7 +9,7 @@ from dataclasses import replace
 from edgebench.judge.cautions import cautions, other_machine, sustained_of
 from edgebench.judge.latency import times_images
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.power import idle_drifts_of, power_doubts, rails_of
+from edgebench.judge.power.rails import idle_drifts_of, power_doubts, rails_of
 from edgebench.judge.recorded import Recorded, recorded_trials, undisturbed_trials
 from edgebench.judge.stopping import rule_of, with_end
 from edgebench.judge.trial import FULLY_COVERED, Estimate, EstimateKey, SceneOfTrial, Trial, Values
@@ -178,16 +178,9 @@ def _doubts(recorded: Recorded) -> Mapping[str, str]:
 
 def _cautions(recorded: Recorded) -> tuple[Caution, ...]:
     right = recorded.confusion("images")
+    counts = (sum(right.right), sum(right.n), len(right.classes)) if right else None
+    workers, drifts = len(recorded.workers), idle_drifts_of(recorded)
+    doubts, steady = recorded.board_doubts, recorded.steady()
+    found = cautions(recorded.sessions, steady, recorded.observed, counts, doubts, workers, drifts)
     contradicted = power_doubts(recorded).get("power.maximum", "")
-    return (
-        *cautions(
-            recorded.sessions,
-            recorded.steady(),
-            recorded.observed,
-            (sum(right.right), sum(right.n), len(right.classes)) if right else None,
-            recorded.board_doubts,
-            len(recorded.workers),
-            idle_drifts_of(recorded),
-        ),
-        *([Caution(Flag.POWER_CONTRADICTED, what=contradicted)] if contradicted else ()),
-    )
+    return *found, *([Caution(Flag.POWER_CONTRADICTED, what=contradicted)] if contradicted else ())

@@ -26,15 +26,9 @@ def workers_of(recorded: Recorded) -> tuple[Worker, ...]:
         cores = next((entry.get("cores") for entry in reversed(entries)), None)
         warnings = tuple(caution.sentence() for caution in cautions((), recorded.steady(number)))
         numbers = cores if isinstance(cores, list) else ()
-        workers.append(
-            Worker(
-                number,
-                (plan or recorded.trial).variant,
-                plan.alone if plan else "",
-                tuple(core for core in numbers if isinstance(core, int)),
-                warnings,
-            )
-        )
+        pinned = tuple(core for core in numbers if isinstance(core, int))
+        variant, alone = (plan or recorded.trial).variant, plan.alone if plan else ""
+        workers.append(Worker(number, variant, alone, pinned, warnings))
     return tuple(workers)
 
 
@@ -116,15 +110,8 @@ def slowdown_of(workers: Sequence[SharedWorker], confidence: float) -> Estimate 
     if fewest >= MIN_SESSIONS:
         _, widest = slowest(alone_s, together_s, 1 - confidence)
         low, high = float(widest.low), float(widest.high)
-    estimate = Estimate(
-        ratios[place],
-        low,
-        high,
-        sessions=_by_session(workers[place]),
-        n=int(alone_s[place].size + together_s[place].size),
-        reason=interval_reason(fewest),
-    )
-    worker = workers[place]
+    worker, n = workers[place], int(alone_s[place].size + together_s[place].size)
+    estimate = Estimate(ratios[place], low, high, _by_session(worker), n, reason=interval_reason(fewest))
     return estimate.with_notes(slowest_note(len(workers), worker.number, worker.variant))
 
 
@@ -161,12 +148,10 @@ def _by_session(worker: SharedWorker) -> tuple[float, ...]:
 def kept_workers(trial: Trial) -> list[SharedWorker]:
     """Workers of a trial with the medians that its values hold."""
     metric = "image_s" if trial.values_of("image_s", 0) else "infer_s"
-    return [
-        SharedWorker(
-            worker.number,
-            worker.variant,
-            np.array(session_medians(trial.values_of(metric, worker.number))),
-            np.array([session[0] for session in trial.values_of("slowdown", worker.number)], np.float64),
-        )
-        for worker in trial.workers
-    ]
+    workers = []
+    for worker in trial.workers:
+        alone_s = [session[0] for session in trial.values_of("slowdown", worker.number)]
+        together_s = session_medians(trial.values_of(metric, worker.number))
+        sides = (np.array(together_s), np.array(alone_s, np.float64))
+        workers.append(SharedWorker(worker.number, worker.variant, *sides))
+    return workers

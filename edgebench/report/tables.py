@@ -9,7 +9,7 @@ from typing import NamedTuple
 from edgebench.judge.metric import Metric
 from edgebench.judge.metric import Table as MetricTable
 from edgebench.judge.metrics import METRICS, metrics_in
-from edgebench.judge.power import scope_rank
+from edgebench.judge.power.rails import scope_rank
 from edgebench.judge.sessions import PERCENTILES
 from edgebench.judge.trial import MISSING, PUBLISHED, Estimate, EstimateKey, Rail, Trial
 from edgebench.report import words

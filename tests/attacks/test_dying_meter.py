@@ -13,7 +13,7 @@ from edgebench.agent.frames import Frame
 from edgebench.judge.cautions import cautions
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.power import power_of_sessions
+from edgebench.judge.power.rails import power_of_sessions
 from edgebench.judge.profile import Profile
 from edgebench.judge.verdict import judge
 from edgebench.link.session_probes import SessionProbes

@@ -7,7 +7,7 @@ import pytest
 
 from edgebench.judge.cautions import cautions
 from edgebench.judge.latency import SteadyPasses
-from edgebench.judge.power import power_of_sessions
+from edgebench.judge.power.rails import power_of_sessions
 from edgebench.judge.steady_time import steady_times
 from edgebench.link.host_probes import HostProbes
 from edgebench.run.measuring import session

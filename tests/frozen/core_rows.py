@@ -12,7 +12,7 @@ from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.next_steps import passing_limit
-from edgebench.judge.power_limits import estimate_of_rail
+from edgebench.judge.power.limits import estimate_of_rail
 from edgebench.judge.profile import Profile, load_profile, shipped_profiles
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial

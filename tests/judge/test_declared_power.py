@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.power import RailPower, power_doubts
+from edgebench.judge.power.rails import RailPower, power_doubts
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial import STATED
 from edgebench.judge.verdict import is_settled

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.power import power_of_sessions
+from edgebench.judge.power.rails import power_of_sessions
 from edgebench.judge.steady_time import SteadyTime, steady_times
 from edgebench.probes.host.csv_file import NOT_LIVE
 from edgebench.records.stored import SessionRecord

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.power_trace import power_traces
+from edgebench.judge.power.trace import power_traces
 from edgebench.judge.trial import Trial
 from edgebench.judge.trials import trials_of
 from edgebench.records.session import Channel, ProbeInfo

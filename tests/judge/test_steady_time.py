@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgebench.judge.power import power_of_sessions
+from edgebench.judge.power.rails import power_of_sessions
 from edgebench.judge.steady_time import steady_times
 from tests.judge.test_power_rails import S, _probe, _record, _samples
 from tests.judge.trials import metered, verdict

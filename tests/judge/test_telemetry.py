@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from edgebench.judge.cautions import Observed, observe
-from edgebench.judge.power import power_of_sessions
+from edgebench.judge.power.rails import power_of_sessions
 from edgebench.probes.jetson import ina3221, tegrastats
 from edgebench.records.stored import PROBE_COLUMNS
 from tests.judge.test_cautions import CALM, THREE

@@ -188,9 +188,9 @@ def sentences(*measured, **more):
 
 
 def metered(rails):
-    """A done trial with these rails, as `edgebench.judge.power.power_of_sessions` gives them."""
+    """A done trial with these rails, as `edgebench.judge.power.rails.power_of_sessions` gives them."""
     from edgebench.judge.metrics import METRICS
-    from edgebench.judge.power_limits import objection_to
+    from edgebench.judge.power.limits import objection_to
 
     power = []
     for found in rails:

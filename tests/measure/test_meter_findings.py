@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgebench.judge.power_limits import least_averaging_s, rate_objection
+from edgebench.judge.power.limits import least_averaging_s, rate_objection
 from edgebench.link.replies import ProbeAccess
 from edgebench.records.session import Channel, ProbeChunk, ProbeInfo
 from edgebench.run.measuring.meter_recording import RecordedFigures, Recording

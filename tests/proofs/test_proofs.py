@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from edgebench.judge import power as power_of_rails
 from edgebench.judge import sessions
+from edgebench.judge.power import rails as power_of_rails
 from edgebench.judge.trial import Estimate
 from edgebench.stats import change_point, intervals, power
 from edgebench.stats.compare import slowest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Option, Reading
+from edgebench.judge.metric import SHARE_UNITS, Metric, Option, Reading
 from edgebench.judge.trial import Confusion, Estimate
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ METRICS = (
         "Points of accuracy (hundredths of the images) below the fp32 variant of its depth on the same "
         "target, over the same images, with Tango's paired interval; below 0 where it is right more often. "
         "Of an fp32 variant it is 0.",
-        units=POINT_UNITS,
+        units={"points": 1.0, "1": 100.0},
         statistics=("difference",),
         read=_drop,
         label="Accuracy below fp32",

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from edgebench.judge.metric import (
     BYTE_UNITS,
     DECLARED_SOURCE,
-    LENGTH_UNITS,
-    MASS_UNITS,
     SHARE_UNITS,
     TIME_UNITS,
     Metric,
@@ -24,10 +22,9 @@ from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
-    from edgebench.records.target import DeclaredBoot, DeclaredPower, Target
+    from edgebench.records.target import DeclaredBoot, DeclaredPower
 
 NOT_PACED = "the passes were not paced (--period)"
-SIDES = ("longest", "middle", "shortest")
 
 
 def _failed_sessions(recorded: Recorded, worker: int | None) -> Estimate:
@@ -114,26 +111,6 @@ def _lateness(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
     return [Reading(Estimate(latest_s, latest_s, n=sum(map(len, late_s))), late_s)]
 
 
-def _mass(recorded: Recorded, worker: int | None) -> Estimate:
-    target = recorded.shown_target
-    if target is None or target.mass_g is None:
-        return Estimate(reason="the target's description gives no mass")
-    return _declared(recorded, target, "mass_g", target.mass_g)
-
-
-def _size(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
-    target = recorded.shown_target
-    if target is None or target.size_mm is None:
-        return [Reading(Estimate(reason="the target's description gives no size"))]
-    sides = zip(SIDES, sorted(target.size_mm, reverse=True), strict=True)
-    return [Reading(_declared(recorded, target, "size_mm", side), stage=stage) for stage, side in sides]
-
-
-def _declared(recorded: Recorded, target: Target, metric: str, value: float) -> Estimate:
-    notes = target.declared_sources.get(metric, ""), recorded.board_doubts.get(metric, "")
-    return Estimate.exact(float(value), basis="declared").with_notes(*notes)
-
-
 def declared_estimate(
     declared: DeclaredBoot | DeclaredPower, value: float, typical: str, doubt: str
 ) -> Estimate:
@@ -169,21 +146,27 @@ def _boot(recorded: Recorded, worker: int | None) -> Estimate:
     return boot_estimate(boot, recorded.board_doubts.get("boot_s", ""))
 
 
-def _declared_metric(
-    name: str, sentence: str, units: Mapping[str, float], option: tuple[str, str], **fields: Any
-) -> Metric:
+def _declared(recorded: Recorded, name: str, noun: str) -> Iterable[Reading]:
+    """Declared mass, or the sides of the declared size, the longest first."""
+    numbers = getattr(recorded.shown_target, name, None)
+    if recorded.shown_target is None or numbers is None:
+        return [Reading(Estimate(reason=f"the target's description gives no {noun}"))]
+    notes = recorded.shown_target.declared_sources.get(name, ""), recorded.board_doubts.get(name, "")
+    stages = ("longest", "middle", "shortest") if isinstance(numbers, tuple) else ("",)
+    sides = sorted(numbers, reverse=True) if isinstance(numbers, tuple) else (numbers,)
+    estimates = (Estimate.exact(float(side), basis="declared").with_notes(*notes) for side in sides)
+    return [Reading(estimate, stage=stage) for stage, estimate in zip(stages, estimates, strict=True)]
+
+
+def _declared_metric(name: str, sentence: str, units: Mapping[str, float], **fields: Any) -> Metric:
     """Metric of a number that the target's description declares."""
-    return Metric(
-        name,
-        sentence,
-        units,
-        DECLARED_SOURCE,
-        ("declared",),
-        options=(Option(option),),
-        option_of="fit",
-        belongs_to="board",
-        **fields,
-    )
+    common: dict[str, Any] = {
+        "options": (Option(("--board", "NAME")),),
+        "option_of": "fit",
+        "compared": "",
+        "belongs_to": "board",
+    }
+    return Metric(name, sentence, units, DECLARED_SOURCE, ("declared",), **common | fields)
 
 
 METRICS = (
@@ -258,24 +241,25 @@ METRICS = (
         belongs_to="pass",
     ),
     _declared_metric(
-        "mass_g", "Declared mass.", MASS_UNITS, ("--board", "NAME"), read=_mass, compared="exact"
+        "mass_g",
+        "Declared mass.",
+        {"g": 1.0, "kg": 1e3},
+        read=lambda recorded, worker: _declared(recorded, "mass_g", "mass"),
+        compared="exact",
     ),
     _declared_metric(
         "size_mm",
         "Declared outer dimensions.",
-        LENGTH_UNITS,
-        ("--board", "NAME"),
-        read=_size,
-        compared="",
+        {"mm": 1.0, "cm": 10.0},
+        read=lambda recorded, worker: _declared(recorded, "size_mm", "size"),
     ),
     _declared_metric(
         "boot_s",
         "Declared time from power on until a program can be started: a maximum, which it never exceeds, or "
         "what is typical.",
         TIME_UNITS,
-        ("--declared", "boot_s:SECONDS:maximum:SOURCE"),
         read=_boot,
         label="Boot time",
-        compared="",
+        options=(Option(("--declared", "boot_s:SECONDS:maximum:SOURCE")),),
     ),
 )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def metered(recorded: Recorded, metric: str) -> Iterable[Reading]:
     """Estimates of power or energy by rail, each with the objection to its meter."""
-    from edgebench.judge.power import power_of, power_reason
-    from edgebench.judge.power_limits import objection_to
+    from edgebench.judge.power.limits import objection_to
+    from edgebench.judge.power.rails import power_of, power_reason
 
     return [
         Reading(
@@ -29,7 +29,7 @@ def metered(recorded: Recorded, metric: str) -> Iterable[Reading]:
 
 def power_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
     """Estimates of rails and declared power that may decide a limit on power or energy."""
-    from edgebench.judge.power_limits import power_candidates
+    from edgebench.judge.power.limits import power_candidates
 
     return power_candidates(trial, metric, conditions)
 

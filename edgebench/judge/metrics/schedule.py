@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import (
-    BYTE_UNITS,
-    ENERGY_UNITS,
-    IMAGE_UNITS,
-    SHARE_UNITS,
-    TIME_UNITS,
-    Metric,
-    Option,
-    Reading,
-)
+from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, SHARE_UNITS, TIME_UNITS, Metric, Option, Reading
 from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
@@ -90,7 +81,7 @@ METRICS = (
         "backlog",
         "Images that are not done at once, the most of a cycle of the profile's schedule. A limit is on the "
         "99th percentile over cycles.",
-        IMAGE_UNITS,
+        {"images": 1.0},
         "backlog_p99",
     ),
     _simulated(

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import (
-    MILLISECOND_UNITS,
-    TIME_UNITS,
-    Metric,
-    Option,
-    Reading,
-    Sampled,
-    once_per_session,
-)
+from edgebench.judge.metric import TIME_UNITS, Metric, Option, Reading, Sampled, once_per_session
 from edgebench.judge.trial import EMULATED, Estimate, Values
 
 if TYPE_CHECKING:
@@ -146,7 +138,7 @@ METRICS = (
         "request_ms",
         "Milliseconds from a request's submission to its completion, where several are in flight; a request "
         "is a batch. Its median is the mean over sessions of each session's median.",
-        MILLISECOND_UNITS,
+        {"ms": 1.0, "s": 1e3},
         source="batches.parquet",
         statistics=LATENCIES,
         read=Sampled("requests", lambda recorded, worker: recorded.requests(worker).latency_ms, _no_request),

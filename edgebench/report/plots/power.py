@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from edgebench.judge.power_trace import PowerTrace, RailTrace, power_traces
+from edgebench.judge.power.trace import PowerTrace, RailTrace, power_traces
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial import Trial
 from edgebench.report import tables, words

@@ -9,8 +9,8 @@ from typing import Any
 from edgebench import registry
 from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError
-from edgebench.judge.power import scope_of
-from edgebench.judge.power_limits import least_averaging_s, rate_objection, scope_objection
+from edgebench.judge.power.limits import least_averaging_s, rate_objection, scope_objection
+from edgebench.judge.power.rails import scope_of
 from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.trial import Rail
 from edgebench.link.board_findings import OF_THE_MACHINE

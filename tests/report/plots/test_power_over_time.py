@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from edgebench.judge.judged import Judged
-from edgebench.judge.power_trace import PowerTrace, RailTrace
+from edgebench.judge.power.trace import PowerTrace, RailTrace
 from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.report.plots import drawing
 from edgebench.report.plots.power import (

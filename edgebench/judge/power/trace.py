@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgebench.judge.power import scope_of, session_power
+from edgebench.judge.power.rails import scope_of, session_power
 from edgebench.judge.steady_time import steady_times
 from edgebench.judge.trial import EstimateKey, Rail, Scope, Trial
 from edgebench.records.stored import SessionRecord

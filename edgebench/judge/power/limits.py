@@ -25,7 +25,7 @@ from dataclasses import replace
 from functools import partial
 
 from edgebench.judge.metric import Metric
-from edgebench.judge.power import WIDE_SCOPES, scope_rank
+from edgebench.judge.power.rails import WIDE_SCOPES, scope_rank
 from edgebench.judge.sessions import NEARLY_ALL, over_medians, too_few
 from edgebench.judge.trial import (
     UNKNOWN_SCOPE,

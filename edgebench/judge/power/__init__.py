@@ -1,0 +1,1 @@
+"""Power and energy of trials: rails, the limits that meters may decide, and traces over time."""
