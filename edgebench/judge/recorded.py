@@ -33,7 +33,14 @@ from edgebench.judge.latency import (
 )
 from edgebench.judge.steady_time import SteadyTime, steady_times
 from edgebench.judge.trial import EMULATED, Cached, Confusion
-from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
+from edgebench.records.stored import (
+    ExperimentRecord,
+    ImagesRecord,
+    SceneRecord,
+    SessionRecord,
+    TrialRecord,
+    WorkerPlan,
+)
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
@@ -302,10 +309,14 @@ class Recorded(Cached):
     # Predictions.
 
     @property
+    def tested(self) -> ImagesRecord | None:
+        """Images that it was tested with; None without any."""
+        return self.experiment.images_of(self.trial)
+
+    @property
     def detects_anomalies(self) -> bool:
         """True if it was tested as an anomaly detector."""
-        tested = self.experiment.images_of(self.trial)
-        return tested is not None and tested.task != "classes"
+        return self.tested is not None and self.tested.task != "classes"
 
     def predictions(self, images: str, worker: int | None = None) -> Predictions | None:
         """Predictions of "images" or "scene" by a lone worker, or by a numbered one; None without any."""
@@ -314,9 +325,8 @@ class Recorded(Cached):
     def _predictions(self, images: str, worker: int | None) -> Predictions | None:
         if images == "images" and self.detects_anomalies:
             return None
-        rows = self.rows_of(self.predicted, worker)
-        source = self.experiment.images_of(self.trial) if images == "images" else self.scene
-        labelled_as = source.class_names if source else ()
+        source = self.tested if images == "images" else self.scene
+        labelled_as, rows = source.class_names if source else (), self.rows_of(self.predicted, worker)
         return predictions_of(rows, images, self.numbers, labelled_as, self.class_names(worker))
 
     def confusion(self, images: Literal["images", "scene"], worker: int | None = None) -> Confusion | None:
@@ -325,19 +335,16 @@ class Recorded(Cached):
 
     def _confusion(self, images: Literal["images", "scene"], worker: int | None) -> Confusion | None:
         predictions = self.predictions(images, worker)
-        is_untested = images == "images" and (
-            self.experiment.images_of(self.trial) is None or self.trial.accuracy_reason
-        )
-        if predictions is None or is_untested:
+        is_tested = images == "scene" or (self.tested and not self.trial.accuracy_reason)
+        if predictions is None or not is_tested:
             return None
         return confusion_of(predictions, self.class_names(worker), images, worker)
 
     def among_highest(self, count: int, worker: int | None = None) -> NDArray[np.bool_] | None:
         """Labelled images whose label is among the highest scores, read from disk; None without scores."""
-        tested = self.experiment.images_of(self.trial)
         columns = ["worker", "set", "index", "label", "predicted", "scores"]
         rows = self.rows_of(self.results.rows("predictions", columns, [self.trial.key]), worker)
-        labelled_as = tested.class_names if tested else ()
+        labelled_as = self.tested.class_names if self.tested else ()
         return among_highest(rows, self.numbers, labelled_as, self.class_names(worker), count)
 
     @cached_property

@@ -18,11 +18,11 @@ IMAGES = Option(("--images", "DIR|CSV"))
 
 def accuracy_reason(recorded: Recorded, worker: int | None = None) -> str:
     """Reason why a measured trial, or a worker, has no accuracy; empty where it has one."""
-    trial, experiment = recorded.trial, recorded.experiment
+    trial = recorded.trial
     if trial.accuracy_reason:
         return trial.accuracy_reason
-    if experiment.images_of(trial) is None:
-        return trial.images_reason or experiment.images_reason or "no images were given"
+    if recorded.tested is None:
+        return trial.images_reason or recorded.experiment.images_reason or "no images were given"
     if recorded.detects_anomalies:
         return "an anomaly detector is judged by auc"
     images = recorded.predictions("images", worker)
@@ -70,8 +70,8 @@ def _accuracy(recorded: Recorded, worker: int | None, confusion: Confusion) -> E
 
 
 def _overlapping(recorded: Recorded) -> str:
-    tested = recorded.experiment.images_of(recorded.trial)
-    return "overlapping crops make it a little too narrow" if tested and tested.overlapping else ""
+    is_overlapping = recorded.tested and recorded.tested.overlapping
+    return "overlapping crops make it a little too narrow" if is_overlapping else ""
 
 
 def _scene_accuracy(recorded: Recorded, worker: int | None) -> Estimate:
@@ -128,8 +128,7 @@ def _drop(recorded: Recorded, worker: int | None) -> Estimate:
     if not compared or mine is None or theirs is None:
         no_accuracy = f"the fp32 variant of this model has no accuracy on {target}"
         return Estimate(reason=f"{no_accuracy}: {accuracy_reason(reference)}")
-    tested = [side.experiment.images_of(side.trial) for side in (recorded, reference)]
-    is_alike = len({images and images.sha256 for images in tested}) == 1
+    is_alike = len({side.tested and side.tested.sha256 for side in (recorded, reference)}) == 1
     drop = drop_of(mine, theirs) if is_alike else None
     if drop is None:
         return Estimate(reason="its fp32 variant was tested with other images")
