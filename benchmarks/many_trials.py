@@ -20,10 +20,9 @@ import numpy as np
 from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench.explore.site import DATA, SESSIONS, Site, documents
-from edgebench.explore.trials import Ends, ShownResult, TrialRow, read_result, script
+from edgebench.explore.trials import ShownResult, TrialRow, read_result, script
 from edgebench.judge.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
-from edgebench.stats.change_point import change_points
 from tests.report.chromium import EXECUTABLE
 from tests.synthetic_results import LEVELS_S, NINE, made_experiment
 
@@ -130,9 +129,7 @@ def make_site(folder: Path, results: int = RESULTS) -> Path:
         _varied(read[number % READ], f"r{number:04}", begun + timedelta(hours=8 * number), rng)
         for number in range(results)
     ]
-    data, sessions = documents(
-        shown, (), shipped_profiles(), lambda values: [(e.at, e.ratio) for e in change_points(values)]
-    )
+    data, sessions = documents(shown, (), shipped_profiles())
     (site / SESSIONS).write_text(script("edgebenchSessions", sessions))
     (site / DATA).write_text(script("edgebenchData", data))
     return site
@@ -140,17 +137,12 @@ def make_site(folder: Path, results: int = RESULTS) -> Path:
 
 def _varied(result: ShownResult, name: str, begun: datetime, rng: np.random.Generator) -> ShownResult:
     def varied(row: TrialRow) -> TrialRow:
-        factors = rng.normal(1, 0.05, len(row.figures)).tolist()
-        figures = {
-            metric: _times(ends, factor)
-            for (metric, ends), factor in zip(row.figures.items(), factors, strict=True)
+        factors = rng.normal(1, 0.05, len(row.estimates)).tolist()
+        estimates = {
+            metric: estimate.in_unit(1 / factor)
+            for (metric, estimate), factor in zip(row.estimates.items(), factors, strict=True)
         }
-        return replace(row, figures=figures, labels={**row.labels, "date": begun.strftime("%Y-%m-%d")})
+        return replace(row, estimates=estimates, labels={**row.labels, "date": begun.strftime("%Y-%m-%d")})
 
     rows = tuple(map(varied, result.rows))
     return replace(result, name=name, begun_utc=begun.strftime("%Y-%m-%dT%H:%M:%SZ"), rows=rows)
-
-
-def _times(ends: Ends, factor: float) -> Ends:
-    value, low, high = (None if end is None else end * factor for end in ends)
-    return value, low, high

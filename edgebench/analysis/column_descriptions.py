@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ from edgebench.records.target import Target
 from edgebench.report.missions import FIGURES as MISSION_FIGURES
 from edgebench.report.schemas import schema
 from edgebench.results.frames import PARTS, part_kinds
+from edgebench.results.parquet import TABLE_COLUMNS
 from edgebench.suggest import choose, short
 
 Columns = Mapping[str, Described]
@@ -62,11 +63,10 @@ def columns(frame: str = "") -> pd.DataFrame:
 @cache
 def columns_of(frame: str) -> Columns:
     """The columns of one of FRAMES."""
-    described = _MAKERS[frame]() if frame in _MAKERS else _of_table(frame)
     # What is null in a document is missing in a frame.
     return {
         name: replace(column, text=re.sub(r"\bnull\b", "missing", column.text))
-        for name, column in described.items()
+        for name, column in _MAKERS[frame]().items()
     }
 
 
@@ -83,29 +83,25 @@ def _of_table(name: str) -> Columns:
     described |= {column: _CONTEXT[column] for column in CONTEXT[name] if column in _CONTEXT} | stored
     if name != "predictions":
         return described
-    described["label"] = replace(
-        described["label"], text="Its class of the model; -1 without one, or if unknown."
-    )
-    described["image"] = Described(
-        "Path of the image, as its folder or CSV file names it; missing of patches of the scene, and of "
-        "images that were no files.",
-        "images.json",
-    )
-    for name, of in (("label_name", "label's"), ("predicted_name", "predicted")):
-        text = f"Name of the {of} class; missing where it is unknown."
-        described[name] = Described(text, "experiment.json")
-    order = (
-        "trial", "session", "status", "worker", "set", "index", "image", "label", "label_name", "predicted",
-        "predicted_name",
-    )  # fmt: skip
-    return {**{column: described[column] for column in order}, **described}
+    return {
+        **{column: described[column] for column in ("trial", "session", "status", "worker", "set", "index")},
+        "image": Described(
+            "Path of the image, as its folder or CSV file names it; missing of patches of the scene, and of "
+            "images that were no files.",
+            "images.json",
+        ),
+        "label": replace(described["label"], text="Its class of the model; -1 without one, or if unknown."),
+        "label_name": Described("Name of the label's class; missing where it is unknown.", "experiment.json"),
+        "predicted": described.pop("predicted"),
+        "predicted_name": Described(
+            "Name of the predicted class; missing where it is unknown.", "experiment.json"
+        ),
+        **{name: text for name, text in described.items() if name != "label"},
+    }
 
 
 _NAMED = {
-    "target": Described("Its target.", "plan"),
-    "variant": Described("Its variant.", "plan"),
-    "batch": Described("Patches in one call of the runtime.", "plan"),
-    "concurrency": Described("Inferences that the device has in flight.", "experiment.json"),
+    **{name: texts_of(Trial)[name] for name in ("target", "variant", "batch", "concurrency")},
     "settings": Described(
         "Settings in which its target differs from the others of its sweep: `threads=2`; empty without.",
         "plan",
@@ -193,6 +189,7 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
             if f"{part}_{name}" in part_kinds()
         },
     },
+    **{name: partial(_of_table, name) for name in TABLE_COLUMNS},
     "estimates": lambda: _from(EstimateRow),
     "summaries": _of_summaries,
     "verdicts": lambda: {
@@ -226,12 +223,8 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         **_from(ComparedTrial, "target", "variant", "reason"),
     },
 }
-FRAMES = (
-    "trials", "sessions", "passes", "batches", "windows", "probes", "predictions", "estimates", "summaries",
-    "verdicts", "classes", "mission", "rails", "workers", "published", "boards", "comparison", "differences",
-    "unpaired",
-)  # fmt: skip
-"""Those of `Results`, then those of `edgebench.published`, `boards` and `compare`."""
+FRAMES = tuple(_MAKERS)
+"""Frames of `Results`, then those of `edgebench.published`, `boards` and `compare`."""
 
 
 def _from(type_: type, *names: str) -> dict[str, Described]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args
 
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgebench.analysis.frames import several
+from edgebench.analysis.frames import IDENTITY, dtypes_of, rows_frame, several
 from edgebench.analysis.results import Results, loaded, sentences_html, table_html
 from edgebench.judge.comparison import (
     MINIMUM_POINTS,
@@ -26,13 +26,10 @@ from edgebench.report.comparison import blocks, comparison_rows, print_compariso
 from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
 from edgebench.report.terminal import make_console
-from edgebench.results.frames import frame_of
 from edgebench.stats.compare import MINIMUM_EFFECT
 
+_CATEGORIES = ("baseline", "result", "target_a", "target_b", "variant", "metric", "unit", "scale", "test")
 _WORST_FIRST: tuple[Word, ...] = ("worse", "undecided", "not compared", "better", "same")
-_KINDS: Mapping[Any, str] = {bool: "bool", int: "int64", float | None: "float64", int | None: "Int64"}
-"""By the type of a field."""
-_CATEGORIES = {"baseline", "result", "target_a", "target_b", "variant", "metric", "unit", "scale", "test"}
 
 
 class Comparison:
@@ -58,14 +55,9 @@ class Comparison:
         reason, note, gate (why `--fail-on regression` decides nothing by it), warnings (disturbances of the
         sessions), in_words.
         """
-        rows = comparison_rows(self._compared)
-        hints = get_type_hints(MetricComparison)
-        kinds = {name: _KINDS.get(hints.get(name), "str") for name in (rows[0] if rows else ())}
-        kinds |= dict.fromkeys(kinds.keys() & _CATEGORIES, "category")
-        kinds |= dict.fromkeys(kinds.keys() & {"batch", "concurrency"}, "int64")
-        frame = frame_of(rows, kinds)
-        if rows:
-            frame["word"] = pd.Categorical(frame["word"], categories=get_args(Word))
+        dtypes = {**IDENTITY, **dtypes_of(MetricComparison)}
+        frame = rows_frame(comparison_rows(self._compared), dtypes, *_CATEGORIES)
+        frame["word"] = pd.Categorical(frame["word"], categories=get_args(Word))
         return frame
 
     @property

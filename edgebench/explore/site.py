@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,12 @@ from edgebench.explore.trials import (
     read_result,
     script,
 )
-from edgebench.files import read_regular, require_folder, unwritten, write_atomically
-from edgebench.judge.history import followed_metrics
+from edgebench.files import require_folder, unwritten, write_atomically
 from edgebench.judge.judged import run_profiles
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
+from edgebench.judge.trial import MISSING
 from edgebench.report import words
 from edgebench.results.archive import unpack_archive
 from edgebench.results.layout import EXPERIMENT_FILE
@@ -63,16 +64,15 @@ from edgebench.version import __version__
 
 SCHEMA = 1
 MARK = ".edgebench-site"
-"""File that marks a folder as a site and holds the names of the page's files."""
+"""File that marks a folder as a site, in which only the files of sites are replaced."""
 
 LOCK = ".edgebench-site.lock"
 """Lock that is held while the files are replaced, since two writers would remove each other's."""
 
+_PAGE = Path(__file__).with_name("page")
 DATA, SESSIONS, RESULTS = "data.js", "sessions.js", "results"
-_PAGE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
-_RESULT_FILE = re.compile(r"[0-9a-f]{16}\.js")
-_TEMPORARY = re.compile(r"\.writing-[0-9a-f]{16}")  # of a writer that was killed
-_MOST_MARK_BYTES = 64 << 10
+# Results, and temporary files of a writer that was killed.
+_WRITTEN = re.compile(rf"({RESULTS}/)?\.writing-[0-9a-f]{{16}}|{RESULTS}/[0-9a-f]{{16}}\.js")
 
 Progress = Callable[[int, int], None]
 
@@ -170,14 +170,12 @@ class Site:
         self._published, self._target_names = published, target_names
         self._extra: dict[str, Any] = {"target_names": True} if target_names else {}
         self._extra |= {"refresh_s": LEAST_WAIT_S} if watched else {}
-        self._page: dict[str, bytes] = {}
         self._lock = FileLock(folder / LOCK)
         self._seen: object = None
         self._known: dict[Source, ShownResult | UnreadableResult] = {}
         self._named_profiles = load_profiles(profiles)
         self._carried: dict[Source, list[Profile]] = {}
         self._profiles: list[Profile] = []
-        self._changes: dict[tuple[float, ...], list[tuple[int, float]]] = {}
         self.results = self.trials = self.without_sessions = 0
         self.left_out: list[UnreadableResult] = []
 
@@ -193,7 +191,6 @@ class Site:
         sources, unreadable = sources_in(self._places)
         if self._seen == (sources, unreadable):
             return False
-        self._page = {}
         try:
             offered = self._offered(sources)
             before, self._known = self._known if offered == self._profiles else {}, {}
@@ -226,14 +223,9 @@ class Site:
 
         Different profiles of one name or title are numbered.
         """
-        self._carried = {
-            source: self._carried[source] if source in self._carried else _carried(source)
-            for source in sources
-        }
-        profiles: list[Profile] = []
-        for profile in chain(shipped_profiles(), self._named_profiles, *self._carried.values()):
-            if profile not in profiles:
-                profiles.append(profile)
+        self._carried = {source: self._carried.get(source) or _carried(source) for source in sources}
+        offered = chain(shipped_profiles(), self._named_profiles, *self._carried.values())
+        profiles = list(dict.fromkeys(offered))
         names = _distinct(profile.name for profile in profiles)
         titles = _distinct(profile.title or profile.name for profile in profiles)
         return [
@@ -265,43 +257,31 @@ class Site:
 
     def _prepare(self) -> None:
         """Make the folder, with the mark first, then the page."""
-        if not self._page:
+        if not self._lock.is_locked:
             (self.folder / RESULTS).mkdir(parents=True, exist_ok=True)
             try:
                 self._lock.acquire(timeout=0)
             except Timeout as error:
                 problem = f"another edgebench explore is writing {self.folder}"
                 raise StoredResultError(problem, fix="wait, or name another folder with -o") from error
-            self._page = _page()
-            _put(self.folder / MARK, _mark({*_marked(self.folder), *self._page}))
-            for name, data in self._page.items():
-                _put(self.folder / name, data)
+            _put(self.folder / MARK, b"edgebench-site")
+            for path in _PAGE.iterdir():
+                _put(self.folder / path.name, path.read_bytes())
 
     def _replace(self, shown: Sequence[ShownResult]) -> None:
         """Write the documents on all results, data.js last, then remove files that it no longer names."""
         self._prepare()
         if self._published:
             shown = [*shown, published_result(self._profiles)]
-        data, sessions = documents(shown, self.left_out, self._profiles, self._levels)
+        data, sessions = documents(shown, self.left_out, self._profiles)
         self.without_sessions = data["without_sessions"]
-        files = {f"{result.file}.js" for result in shown if result.file and result.rows}
+        files = {f"{RESULTS}/{result.file}.js" for result in shown if result.file and result.rows}
         _put(self.folder / SESSIONS, script("edgebenchSessions", sessions).encode())
         _put(self.folder / DATA, script("edgebenchData", data | self._extra).encode())
-        for name in _entries(self.folder / RESULTS):
-            if name not in files and (_RESULT_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name)):
-                (self.folder / RESULTS / name).unlink(missing_ok=True)
-        for name in _entries(self.folder):
-            if name in _marked(self.folder) - self._page.keys() or _TEMPORARY.fullmatch(name):
+        for name in _entries(self.folder).keys() - files:
+            if _WRITTEN.fullmatch(name):
                 (self.folder / name).unlink(missing_ok=True)
-        _put(self.folder / MARK, _mark(self._page))
         self.results, self.trials = len(files), data["n"]
-
-    def _levels(self, values: Sequence[float]) -> list[tuple[int, float]]:
-        """Places and ratios of the changes of a series; kept, as few series change at once."""
-        key = tuple(values)
-        if key not in self._changes:
-            self._changes[key] = [(change.at, change.ratio) for change in change_points(values)]
-        return self._changes[key]
 
 
 @contextmanager
@@ -330,19 +310,17 @@ def _once(
     shown: dict[str, ShownResult] = {}
     left_out: list[UnreadableResult] = []
     for source, result in known.items():
+        if isinstance(result, ShownResult) and result.file in shown:
+            result = UnreadableResult(source.path.name, f"the result {result.name} is shown already")
         if isinstance(result, UnreadableResult):
             left_out.append(result)
-            continue
-        if result.file in shown:
-            why = f"the result {result.name} is shown already"
-            left_out.append(UnreadableResult(source.path.name, why))
         else:
             shown[result.file] = result
     return list(shown.values()), left_out
 
 
 def require_site(folder: Path) -> None:
-    """Raise UsageError if a folder is part of a result, or has files of others."""
+    """Raise UsageError if a folder is part of a result, has folders of others, or files but no site."""
     real, fix = Path(os.path.realpath(folder)), "name a folder of its own with -o"
     if real.is_symlink() or (folder.is_symlink() and not real.exists()):
         raise UsageError(f"-o {folder} is a link that leads nowhere", fix=fix)
@@ -355,61 +333,27 @@ def require_site(folder: Path) -> None:
     if not real.is_dir():
         raise UsageError(f"-o {folder} is no folder", fix=fix)
     try:
-        foreign = _foreign(real)
+        entries = _entries(real)
     except OSError as error:
         raise UsageError(f"-o {folder} cannot be read", why=error.strerror or str(error), fix=fix) from error
+    is_site = entries.get(MARK, False)
+    foreign = [
+        name
+        for name, is_file in sorted(entries.items())
+        if not (is_file and (_WRITTEN.fullmatch(name) or (is_site and "/" not in name)))
+    ]
     if foreign:
         listed = ", ".join(map(words.plain, foreign[:3])) + (", ..." if foreign[3:] else "")
         raise UsageError(f"-o {folder} holds files of others: {listed}", why="a site replaces files", fix=fix)
 
 
-def _foreign(folder: Path) -> list[str]:
-    """Names in a folder, and in its `results`, that belong to no site."""
-    entries = _entries(folder)
-    own = {*_marked(folder), DATA, SESSIONS, MARK, LOCK} if MARK in entries else set()
-    foreign = [
-        name
-        for name, is_file in entries.items()
-        if not (is_file and (name in own or _TEMPORARY.fullmatch(name))) and (name != RESULTS or not own)
-    ]
-    if RESULTS in entries and own:
-        inner = folder / RESULTS
-        if inner.is_symlink() or not inner.is_dir():
-            return [*foreign, RESULTS]
-        foreign += [
-            f"{RESULTS}/{name}"
-            for name, is_file in _entries(inner).items()
-            if not (is_file and (_RESULT_FILE.fullmatch(name) or _TEMPORARY.fullmatch(name)))
-        ]
-    return sorted(foreign)
-
-
 def _entries(folder: Path) -> dict[str, bool]:
-    """Names in a folder, with whether it is a plain file and no link."""
-    with os.scandir(folder) as entries:
-        return {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
-
-
-def _marked(folder: Path) -> set[str]:
-    """Files of the page that the mark names; none where it is missing, a link or damaged."""
-    path = folder / MARK
-    try:
-        if path.is_symlink():
-            return set()
-        names = json.loads(read_regular(path, _MOST_MARK_BYTES))["files"]
-        return {name for name in names if isinstance(name, str) and _PAGE_FILE.fullmatch(name)}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return set()
-
-
-def _mark(names: Iterable[str]) -> bytes:
-    return json.dumps({"format": "edgebench-site", "version": SCHEMA, "files": sorted(names)}).encode()
-
-
-def _page() -> dict[str, bytes]:
-    """Files of the page that come with EdgeBench."""
-    page = Path(__file__).with_name("page")
-    return {path.name: path.read_bytes() for path in page.iterdir() if _PAGE_FILE.fullmatch(path.name)}
+    """Names in a folder, of a site also in its `results`, with whether each is a plain file and no link."""
+    paths = list(folder.iterdir())
+    inner = folder / RESULTS
+    if folder / MARK in paths and inner.is_dir() and not inner.is_symlink():
+        paths = [*(path for path in paths if path != inner), *inner.iterdir()]
+    return {path.relative_to(folder).as_posix(): path.is_file() and not path.is_symlink() for path in paths}
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -420,15 +364,9 @@ def _put(path: Path, data: bytes) -> None:
 
 # Documents of data.js and sessions.js.
 
-Levels = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
-"""Function that gives the changes of a series: the place of the first value after it, and the ratio."""
-
 
 def documents(
-    shown: Sequence[ShownResult],
-    left_out: Sequence[UnreadableResult],
-    profiles: Sequence[Profile],
-    levels: Levels,
+    shown: Sequence[ShownResult], left_out: Sequence[UnreadableResult], profiles: Sequence[Profile]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Documents of data.js and sessions.js, as `edgebench.explore.trials` describes them."""
     results = dict(zip(_distinct(result.name for result in shown), shown, strict=True))
@@ -447,16 +385,11 @@ def documents(
         },
         "metrics": [
             {
-                "name": metric.name,
+                **{name: getattr(metric, name) for name in _OF_METRIC},
                 "title": metric.words,
-                "titled": metric.titled,
-                "inside": metric.inside,
                 "limit": _limit_name(metric),
-                "unit": metric.unit,
-                "better": metric.better,
                 "log": metric.unit not in ("1", "points"),
-                "statistics": metric.statistics,
-                "columns": _columns(metric.name, estimates.get(metric.name)),
+                "columns": _columns(metric.name, estimates.get(metric.name, {})),
             }
             for metric in METRICS.values()
         ],
@@ -483,7 +416,7 @@ def documents(
         "level": 1 - ALPHA,
         "trials": [row.sessions or None for *_, row in rows],
         "begun_utc": [result.begun_utc for _, result, _ in rows],
-        "history": _histories(rows, levels),
+        "history": _histories(rows),
     }
     content = json.dumps([data, sessions]).encode()
     build = {"build": hashlib.blake2b(content, digest_size=8).hexdigest()}
@@ -545,9 +478,12 @@ def usual_metrics(metrics: Sequence[str]) -> dict[str, Any]:
     return {"x": x, "y": next(shown, higher[0]), "metric": "image_s", "columns": columns}
 
 
-def _columns(name: str, estimates: Mapping[str, Any] | None) -> list[str]:
+_OF_METRIC = ("name", "titled", "inside", "unit", "better", "statistics")
+
+
+def _columns(name: str, estimates: Mapping[str, Any]) -> list[str]:
     """Columns of `Results.summaries()` with a metric: its value, then its ends."""
-    return [name, *(f"{name}_{end}" for end in ("low", "high") if estimates and estimates[end])]
+    return [name, *(f"{name}_{end}" for end in ("low", "high") if estimates.get(end))]
 
 
 def _limit_name(metric: Metric) -> str:
@@ -563,60 +499,68 @@ def _coded(values: Sequence[Any], known: Sequence[Any] = ()) -> dict[str, Any]:
 
 def _figures(rows: Sequence[TrialRow]) -> dict[str, dict[str, Any]]:
     """Values, ends and reasons by metric that some trial has a number of, the usual first."""
-    estimates: dict[str, dict[str, Any]] = {}
+    figures: dict[str, dict[str, Any]] = {}
     for metric in dict.fromkeys((*USUAL, *METRICS)):
-        ends = [row.figures.get(metric, (None, None, None)) for row in rows]
-        columns = [
-            [None if number is None else float(f"{number:.6g}") for number in column]
-            for column in zip(*ends, strict=True)
-        ]
-        if any(number is not None for column in columns for number in column):
-            value, low, high = (column if set(column) != {None} else None for column in columns)
-            reasons = _coded([row.reasons.get(metric, "") for row in rows], [""])
-            estimates[metric] = {"value": value or columns[0], "low": low, "high": high, "reasons": reasons}
-    return estimates
+        estimates = [row.estimates.get(metric, MISSING) for row in rows]
+        if all(estimate.is_missing for estimate in estimates):
+            continue
+        columns: dict[str, list[float | None]] = {"value": [], "low": [], "high": []}
+        for end, column in columns.items():
+            numbers = (getattr(estimate, end) for estimate in estimates)
+            column += [None if number is None else float(f"{number:.6g}") for number in numbers]
+        ends = {end: None if set(columns[end]) == {None} else columns[end] for end in ("low", "high")}
+        reasons = _coded([estimate.reason for estimate in estimates], [""])
+        figures[metric] = {"value": columns["value"], **ends, "reasons": reasons}
+    return figures
 
 
 def _profile(profile: Profile) -> dict[str, Any]:
     """Profile with its limits in base units; a body of three sides has its title alone."""
-    limits = []
-    for requirement in profile.requirements:
-        limit: dict[str, Any] = {
+    limits = [
+        {
             "metric": requirement.quantity,
             "statistic": requirement.statistic,
             "title": words.limit(requirement),
+            **({} if isinstance(requirement.limit, tuple) else {side: requirement.base_limit}),
         }
-        if not isinstance(requirement.limit, tuple):
-            limit["least" if requirement.at_least else "most"] = requirement.base_limit
-        limits.append(limit)
+        for requirement in profile.requirements
+        for side in ("least" if requirement.at_least else "most",)
+    ]
     return {"name": profile.name, "title": words.plain(profile.title or profile.name), "limits": limits}
 
 
-def _histories(rows: _Rows, levels: Levels) -> dict[str, Any]:
+def _histories(rows: _Rows) -> dict[str, list[dict[str, Any]]]:
     """Series of two or more results by metric, with their changes."""
-    histories: dict[str, Any] = {}
     order = sorted(range(len(rows)), key=lambda place: rows[place][1].begun_utc)
-    for metric in followed_metrics():
-        series: dict[Hashable, list[int]] = {}
-        for place in order:
-            if (member := rows[place][2].series.get(metric)) is not None:
-                series.setdefault(member[0], []).append(place)
-        at_least = METRICS[metric].at_least
-        found = [
-            {
-                "trials": members,
-                "changes": [
-                    {"at": tick, "ratio": ratio, "word": "better" if (ratio > 1) == at_least else "worse"}
-                    for tick, ratio in levels([rows[place][2].series[metric][1] for place in members])
-                ],
-                "reason": change_reason(len(members)),
-            }
-            for members in series.values()
-            if len(members) > 1
+    series = words.grouped(
+        ((metric, identity), (place, value))
+        for place in order
+        for metric, (identity, value) in rows[place][2].series.items()
+    )
+
+    def changes(metric: str, values: Iterable[float]) -> list[dict[str, Any]]:
+        rising = ("better", "worse") if METRICS[metric].at_least else ("worse", "better")
+        return [
+            {"at": change.at, "ratio": change.ratio, "word": rising[change.ratio < 1]}
+            for change in _change_points(tuple(values))
         ]
-        if found:
-            histories[metric] = found
-    return histories
+
+    return words.grouped(
+        (
+            metric,
+            {
+                "trials": [place for place, _ in members],
+                "changes": changes(metric, (value for _, value in members)),
+                "reason": change_reason(len(members)),
+            },
+        )
+        for (metric, _), members in series.items()
+        if len(members) > 1
+    )
+
+
+_change_points = lru_cache(maxsize=10_000)(change_points)
+"""Changes of a series, which are kept, as few series change at once."""
 
 
 # Updates of a page that stays open while results come in.

@@ -32,7 +32,6 @@ null. Every text of a result is one line without control characters; the page ne
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
@@ -45,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.judge.cautions import REPLAY
-from edgebench.judge.history import followed, followed_metrics, positive_sessions
+from edgebench.judge.history import followed_metrics, followed_value, positive_sessions, series_key
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS, metrics_in
 from edgebench.judge.pairing import trial_identity
@@ -115,18 +114,13 @@ class TextRule(Protocol):
         """Return one line of at most `limit` characters."""
 
 
-Ends = tuple[float | None, float | None, float | None]
-"""Value with the ends of its interval; None where they are missing."""
-
-
 @dataclass(frozen=True)
 class TrialRow:
     """Row of one trial in the first view.
 
     Attributes:
         labels: by name of TITLES, all but `result`, `target`, `id` and `history`.
-        figures: value, low and high by metric, for the metrics that have any of them.
-        reasons: causes of missing values, by metric.
+        estimates: value with its ends, or the cause why it is missing, by metric.
         verdicts: words by profile.
         sessions: one value per session, above 0, by metric.
         series: identity of the series and value in it, by metric.
@@ -136,8 +130,7 @@ class TrialRow:
     """
 
     labels: Mapping[str, str]
-    figures: Mapping[str, Ends]
-    reasons: Mapping[str, str]
+    estimates: Mapping[str, Estimate]
     verdicts: Mapping[str, str]
     sessions: Mapping[str, Sequence[float]]
     series: Mapping[str, tuple[Hashable, float]]
@@ -253,26 +246,27 @@ def _rows(
             "key": trial.key,
             "source": (sources or {}).get(trial.key, ""),
         }
-        estimates, reasons = _figures(trial)
         planned_name = swept_name(target)
-        identity = trial_identity(trial, planned_name)
-        members = {
-            name: member
-            for name in (() if trial.is_published else followed_metrics())
-            if (member := followed(METRICS[name], trial, record, planned)) is not None
-        }
         by_metric = {name: positive_sessions(metric, trial) for name, metric in METRICS.items()}
         yield TrialRow(
             labels=labels,
-            figures=estimates,
-            reasons={name: text(reason) for name, reason in reasons.items()},
+            estimates=_shown_estimates(trial, text),
             verdicts={
                 profile.name: words.screen_word(cells[trial.key, profile.name].word)
                 for profile in judged.profiles
             },
             sessions={name: values for name, values in by_metric.items() if values},
-            series={name: ((identity, *member.kind), member.value) for name, member in members.items()},
-            identity=(identity, scene.sha256, planned.patches, trial.is_published and trial.key),
+            series={
+                name: (series_key(METRICS[name], trial, planned_name, record, planned), ends[0])
+                for name in (() if trial.is_published else followed_metrics())
+                if (ends := followed_value(METRICS[name], trial)) is not None
+            },
+            identity=(
+                trial_identity(trial, planned_name),
+                scene.sha256,
+                planned.patches,
+                trial.is_published and trial.key,
+            ),
             target=planned_name,
             shown_target=planned_name if text(planned_name) == words.plain(planned_name) else "",
         )
@@ -318,19 +312,16 @@ def _own_estimates(trial: Trial) -> dict[str, Estimate]:
     return estimates
 
 
-def _figures(trial: Trial) -> tuple[dict[str, Ends], dict[str, str]]:
-    """Value with its ends, and cause of a missing value, by metric, in base units."""
-    estimates: dict[str, Ends] = {}
-    reasons: dict[str, str] = {}
+def _shown_estimates(trial: Trial, text: TextRule) -> dict[str, Estimate]:
+    """Estimates of the trial itself by metric: finite numbers, no ends of an exact one, shown reasons."""
+    shown = {}
     for name, estimate in _own_estimates(trial).items():
-        low, high = (None, None) if estimate.is_exact else (_finite(estimate.low), _finite(estimate.high))
-        value = _finite(estimate.value)
-        if value is None:
-            reasons[name] = estimate.reason if estimate.value is None else "a recorded value is not finite"
-            low, high = (low, high) if estimate.value is None else (None, None)
-        if (value, low, high) != (None, None, None):
-            estimates[name] = value, low, high
-    return estimates, reasons
+        if estimate.value is not None and not math.isfinite(estimate.value):
+            estimate = Estimate(reason="a recorded value is not finite")
+        ends = (None, None) if estimate.is_exact else (_finite(estimate.low), _finite(estimate.high))
+        reason = text(estimate.reason) if estimate.value is None else ""
+        shown[name] = Estimate(estimate.value, *ends, reason=reason)
+    return shown
 
 
 # File of one result, with the page of each trial.
@@ -379,9 +370,9 @@ def result_document(judged: Judged, text: TextRule) -> dict[str, Any]:
                 if key.stage and key.worker is None and estimate.value and METRICS[key.metric].unit == "ms"
             ],
             "cold": [
-                [metric.words, _finite(value)]
+                [metric.words, _finite(trial.estimate(metric.name).value)]
                 for metric in metrics_in("start")
-                if metric.unit == "s" and (value := trial.estimate(metric.name).value) is not None
+                if metric.unit == "s" and trial.estimate(metric.name).value is not None
             ],
             "warnings": [text(sentence) for sentence in (*trial.warnings, *trial.failures)],
             "repeat": command,
@@ -400,21 +391,21 @@ PHASES = ("first", "warmup", "steady", "outside", "")
 def _texts(trial: Trial, text: TextRule) -> Iterator[list[str]]:
     """Heading and text of each estimate that has a value."""
     for name, estimate in _own_estimates(trial).items():
-        metric = METRICS[name]
-        heading = metric.heading or metric.titled
+        heading = METRICS[name].heading or METRICS[name].titled
         if estimate.value is not None:
-            yield [heading, text(estimate_text(estimate, metric, heading))]
+            yield [heading, text(estimate_text(estimate, METRICS[name], heading))]
 
 
 def _sessions(results: StoredResults, trial: Trial, text: TextRule) -> Iterator[dict[str, Any]]:
     """Sessions with their passes, or windows, over time; the one that reports draw also with its power."""
     tables = {name: results.rows_of_trials(name)(trial.key) for name in ("passes", "windows")}
     traces = power_traces(results, trial)
-    reason = trial.rails[0].reason if trial.rails else _power_reason(trial)
+    reason = trial.rails[0].reason if trial.rails else trial.estimate("power_mean_w").reason
     reason = reason or "the page shows the power of one session: the middle one by its mean"
     for record in results.session_records(trial.key):
-        unit = "passes" if (tables["passes"].whole("session") == record.n).any() else "windows"
-        rows = tables[unit].take(tables[unit].whole("session") == record.n)
+        of_session = {name: rows.take(rows.whole("session") == record.n) for name, rows in tables.items()}
+        unit = "passes" if of_session["passes"].count else "windows"
+        rows = of_session[unit]
         starts, ends = rows.whole("start_ns"), rows.whole("end_ns")
         origin_ns = int(starts.min()) if rows.count else 0
         lasted = (ends - starts) / 1e9
@@ -457,12 +448,6 @@ def _power(trace: PowerTrace, later_s: float, text: TextRule) -> dict[str, Any]:
     }
 
 
-def _power_reason(trial: Trial) -> str:
-    """Cause why a trial without a rail has no power."""
-    estimates = (trial.estimate(name) for name, metric in METRICS.items() if metric.compared == "rails")
-    return next((estimate.reason for estimate in estimates if estimate.reason), "")
-
-
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
@@ -480,16 +465,10 @@ def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:
     """Places of at most MOST_POINTS values, rising: the lowest and the highest of equal stretches."""
     if len(values) <= MOST_POINTS:
         return np.arange(len(values))
-    edges = np.linspace(0, len(values), MOST_POINTS // 2 + 1).astype(int)
-    places = set()
-    for first, end in itertools.pairwise(edges):
-        stretch = values[first:end]
-        for extreme in (
-            np.where(np.isnan(stretch), np.inf, stretch).argmin,
-            np.where(np.isnan(stretch), -np.inf, stretch).argmax,
-        ):
-            places.add(first + int(extreme()))
-    return np.array(sorted(places), np.intp)
+    low, high = (np.where(np.isnan(values), fill, values) for fill in (np.inf, -np.inf))
+    stretches = np.array_split(np.arange(len(values)), MOST_POINTS // 2)
+    lowest = [places[low[places].argmin()] for places in stretches]
+    return np.unique([*lowest, *(places[high[places].argmax()] for places in stretches)])
 
 
 # Scripts, the only files that a page from disk can load.

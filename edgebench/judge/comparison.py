@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,6 +24,7 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.accuracy import matched_counts
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS, choose_metric, compared_metrics
+from edgebench.judge.metrics.accuracy import OVERLAPPING
 from edgebench.judge.pairing import (
     ComparedTrial,
     Pairing,
@@ -34,7 +36,7 @@ from edgebench.judge.pairing import (
 )
 from edgebench.judge.trial import UNKNOWN_SCOPE, Estimate, Rail, Trial
 from edgebench.judge.trials import trials_of
-from edgebench.records.stored import ImagesRecord, SceneRecord
+from edgebench.records.stored import SceneRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path
 from edgebench.stats import compare as session_compare
@@ -54,7 +56,6 @@ from edgebench.stats.warnings import CONTAMINATION, DISTURBANCES
 from edgebench.suggest import short
 
 # Parts of a comparison, which are also the documents of `edgebench compare --json`.
-
 
 Word = Literal["better", "worse", "same", "undecided", "not compared"]
 Counted = Literal["sessions", "images", "patches", ""]
@@ -269,25 +270,33 @@ def compare_results(
     pairings = [paired(baseline, measured, targets) for measured in others]
     for name, measured, pairing in zip(names[1:], others, pairings, strict=True):
         if not pairing.pairs:
-            contents = [
-                f"{side} has {_shortened({trial.variant for trial in compared})}"
-                f" on {_shortened({trial.target for trial in compared})}"
-                for side, compared in ((names[0], baseline), (name, measured))
-            ]
             raise UsageError(
                 f"{names[0]} and {name} have no trial in common",
-                why="; ".join(contents),
+                why=f"{names[0]} has {_contents(baseline)}; {name} has {_contents(measured)}",
                 fix="trials are paired by target, variant, batch and settings; "
                 "where targets have other names, say which belong together: --pair TARGET_A=TARGET_B",
             )
-    compared = _adjusted(
-        [
-            _compared(named, pairing, chosen, threshold)
-            for named, pairing in zip(map(_named, names[1:], results[1:]), pairings, strict=True)
-        ],
-        threshold,
+    unadjusted = [
+        [_compared(a, b, chosen or usual_metrics(a.trial, b.trial), threshold) for a, b in pairing.pairs]
+        for pairing in pairings
+    ]
+    items = _adjusted(
+        [item for pairs in unadjusted for pair in pairs for item in pair.comparisons], threshold
     )
-    items = [item for result in compared for pair in result.pairs for item in pair.comparisons]
+    rest = iter(items)
+    compared = tuple(
+        ComparedResult(
+            **vars(_named(name, stored)),
+            across=pairing.across,
+            differences=tuple(_differences(pairing)),
+            pairs=tuple(
+                replace(pair, comparisons=tuple(islice(rest, len(pair.comparisons)))) for pair in pairs
+            ),
+            only_baseline=pairing.only_baseline,
+            only_this=pairing.only_this,
+        )
+        for name, stored, pairing, pairs in zip(names[1:], results[1:], pairings, unadjusted, strict=True)
+    )
     counts = Counter(item.word for item in items)
     is_open = any(
         item.word == "undecided" or item.gate or (item.word == "not compared" and item.a is not None)
@@ -319,58 +328,33 @@ def _distinct_names(paths: Sequence[Path]) -> list[str]:
     return [str(Path(path.resolve().parent.name) / path.resolve().name) for path in paths]
 
 
-def _shortened(texts: set[str]) -> str:
-    names = sorted(texts)
+def _contents(trials: Sequence[ComparedTrial]) -> str:
+    """First four trials by variant and target, and the number of others."""
+    names = sorted({f"{trial.variant} on {trial.target}" for trial in trials})
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _compared(
-    named: NamedResult, pairing: Pairing, chosen: Sequence[str], threshold: Threshold
-) -> ComparedResult:
-    """Result against the baseline, before its p are adjusted."""
-    pairs = []
-    for a, b in pairing.pairs:
-        names = chosen or usual_metrics(a.trial, b.trial)
-        items = (_MetricOfPair(METRICS[name], a, b, threshold).comparison() for name in names)
-        pairs.append(Pair(a, b, tuple(items)))
-    return ComparedResult(
-        **vars(named),
-        across=pairing.across,
-        differences=tuple(_differences(pairing)),
-        pairs=tuple(pairs),
-        only_baseline=pairing.only_baseline,
-        only_this=pairing.only_this,
-    )
+def _compared(a: ComparedTrial, b: ComparedTrial, metrics: Sequence[str], threshold: Threshold) -> Pair:
+    """Pair with its comparisons, before their p are adjusted."""
+    items = (_MetricOfPair(METRICS[name], a, b, threshold).comparison() for name in metrics)
+    return Pair(a, b, tuple(items))
 
 
-def _adjusted(results: Sequence[ComparedResult], threshold: Threshold) -> tuple[ComparedResult, ...]:
-    """Results with p adjusted among all tests; a difference that is significant by itself is undecided."""
-    items = [item for result in results for pair in result.pairs for item in pair.comparisons]
+def _adjusted(items: Sequence[MetricComparison], threshold: Threshold) -> list[MetricComparison]:
+    """Comparisons with p adjusted among all tests; significant by itself alone is undecided."""
     tested = [item.p for item in items if item.p is not None]
     by_holm = iter(holm(tested).tolist())
-
-    def among_all(item: MetricComparison) -> MetricComparison:
-        if item.p is None:
-            return item
-        p = next(by_holm)
-        item = replace(item, adjusted_p=p)
-        if item.word not in ("better", "worse") or p < threshold.alpha:
-            return item
-        reason = (
-            f"by itself it would be {item.word}, among {len(tested)} comparisons it may be chance: "
-            "take more sessions, or compare fewer metrics"
-        )
-        return replace(item, word="undecided", reason=reason)
-
-    return tuple(
-        replace(
-            result,
-            pairs=tuple(
-                replace(pair, comparisons=tuple(map(among_all, pair.comparisons))) for pair in result.pairs
-            ),
-        )
-        for result in results
-    )
+    adjusted = []
+    for item in items:
+        p = None if item.p is None else next(by_holm)
+        if item.word in ("better", "worse") and p is not None and p >= threshold.alpha:
+            reason = (
+                f"by itself it would be {item.word}, among {len(tested)} comparisons it may be chance: "
+                "take more sessions, or compare fewer metrics"
+            )
+            item = replace(item, word="undecided", reason=reason)
+        adjusted.append(replace(item, adjusted_p=p))
+    return adjusted
 
 
 def _differences(pairing: Pairing) -> Iterator[Difference]:
@@ -468,23 +452,18 @@ class _MetricOfPair:
             if caution.flag in CONTAMINATION and not self.threshold.include_contaminated
         ]
         fewest = min(item.a_n, item.b_n)
-        causes = [f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}"] * (fewest < GATE_SESSIONS)
-        causes += [f"contaminated: {', '.join(contaminated)}"] if contaminated else []
+        causes = [
+            f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}" if fewest < GATE_SESSIONS else "",
+            f"contaminated: {', '.join(contaminated)}" if contaminated else "",
+        ]
         warnings = tuple(f"{side}: {caution.sentence()}" for side, caution in disturbed)
-        return replace(item, gate="; ".join(causes), warnings=warnings)
+        return replace(item, gate="; ".join(filter(None, causes)), warnings=warnings)
 
     def _other_work(self) -> str:
         """Cause why the two estimates are of different work; empty where they are of the same."""
         metric, a, b = self.metric, self.a, self.b
         if metric.belongs_to == "pass" and _pass_of(a.scene) != _pass_of(b.scene):
-            texts = [
-                f"{scene.patches} patches of {scene.patch_width or scene.patch} x {scene.patch} "
-                f"in {scene.width} x {scene.height} pixels"
-                if scene.kind == "picture"
-                else f"{scene.patches} samples"
-                for scene in (a.scene, b.scene)
-            ]
-            return f"a pass of A is {texts[0]}, of B {texts[1]}"
+            return f"a pass of A is {a.trial.scene.text}, of B {b.trial.scene.text}"
         untimed = [side.trial.scene.untimed_stages for side in (a, b)]
         if metric.part and untimed[0] != untimed[1]:
             lacking = [
@@ -503,27 +482,22 @@ class _MetricOfPair:
     def _missing(self) -> MetricComparison:
         """Comparison that has nothing to compare, with the reason by side."""
         default = f"no finished session has a value of {self.metric.name}"
-        estimates = dict(zip("AB", self.estimates, strict=True))
-        reasons = {side: estimate.reason or default for side, estimate in estimates.items()}
-        absent = [side for side, estimate in estimates.items() if estimate.value is None]
-        if len(absent) != 1 and reasons["A"] == reasons["B"]:
-            return self.result(reason=f"neither has it: {reasons['A']}")
-        return self.result(
-            reason="; ".join(f"{side} has none: {reasons[side]}" for side in absent or reasons)
-        )
+        absent = {
+            side: estimate.reason or default
+            for side, estimate in zip("AB", self.estimates, strict=True)
+            if estimate.value is None or not any(estimate.value is None for estimate in self.estimates)
+        }
+        if len(absent) == 2 and absent["A"] == absent["B"]:
+            return self.result(reason=f"neither has it: {absent['A']}")
+        return self.result(reason="; ".join(f"{side} has none: {reason}" for side, reason in absent.items()))
 
     def _by_sessions(self, a: Sequence[float], b: Sequence[float]) -> MetricComparison:
         """Comparison by one value per session and side, of any unit."""
         if not a or not b:
             return self._missing()
         mean_a, mean_b = (trial_median([[value] for value in side]) for side in (a, b))
-        sides: dict[str, Any] = {
-            "a": mean_a,
-            "b": mean_b,
-            "a_n": len(a),
-            "b_n": len(b),
-            "counted": "sessions",
-        }
+        sides: dict[str, Any] = {"a_n": len(a), "b_n": len(b), "counted": "sessions"}
+        sides |= {"a": mean_a, "b": mean_b}
         if min(*a, *b) <= 0:
             reason = "a session's value is not above 0, and a ratio says nothing of it"
             return self.result(reason=reason, **sides)
@@ -541,18 +515,9 @@ class _MetricOfPair:
         tables_b = {tuple(sorted(record.tables.items())) for record in self.b.sessions if record.tables}
         shared = sum(tuple(sorted(record.tables.items())) in tables_b for record in self.a.sessions)
         note = f"{shared} of the sessions {'is' if shared == 1 else 'are'} in both results" if shared else ""
-        return self.result(
-            outcome.word,
-            difference=outcome.ratio,
-            low=outcome.low,
-            high=outcome.high,
-            p=outcome.p,
-            test="" if outcome.p is None else "Welch",
-            reason=reason,
-            sessions_needed=needed,
-            note=note,
-            **sides,
-        )
+        sides |= {"difference": outcome.ratio, "low": outcome.low, "high": outcome.high, "p": outcome.p}
+        test = "" if outcome.p is None else "Welch"
+        return self.result(outcome.word, test=test, reason=reason, sessions_needed=needed, note=note, **sides)
 
     def _by_rails(self) -> MetricComparison:
         """Comparison by the sessions of one meter a side that see the same part of the board."""
@@ -561,25 +526,19 @@ class _MetricOfPair:
             return self._missing()
         of_one_scope = [
             (mine, theirs)
-            for mine in sides[0]
-            for theirs in sides[1]
-            if mine[0].scope == theirs[0].scope and mine[0].scope != UNKNOWN_SCOPE
+            for mine, theirs in product(*sides)
+            if mine[0].scope == theirs[0].scope != UNKNOWN_SCOPE
         ]
         if not of_one_scope:
             scopes = [" and ".join(dict.fromkeys(rail.scope for rail, _ in side)) for side in sides]
             reason = f"no meters of one scope: A was measured at the {scopes[0]}, B at the {scopes[1]}"
             return self.result(reason=reason)
-
-        def is_of_one_channel(pair: tuple[tuple[Rail, Estimate], tuple[Rail, Estimate]]) -> bool:
-            (mine, _), (theirs, _) = pair
-            return (mine.meter, mine.channel) == (theirs.meter, theirs.channel)
-
         # Pairs of one meter and channel come first, else those in A's order.
-        best = next(filter(is_of_one_channel, of_one_scope), of_one_scope[0])
+        best = max(of_one_scope, key=lambda pair: pair[0][0].name == pair[1][0].name)
         (mine, estimate_a), (theirs, estimate_b) = best
         item = self._by_sessions(estimate_a.sessions, estimate_b.sessions)
-        meters = " and ".join(f"{rail.meter} ({rail.channel})" for rail in (mine, theirs))
-        note = f"by meters of the {mine.scope}" + ("" if is_of_one_channel(best) else f", {meters}")
+        meters = "" if mine.name == theirs.name else f", {mine.name} and {theirs.name}"
+        note = f"by meters of the {mine.scope}{meters}"
         return replace(item, note="; ".join(filter(None, (note, item.note))))
 
     def _exactly(self) -> MetricComparison:
@@ -590,23 +549,20 @@ class _MetricOfPair:
         if a <= 0 or b <= 0:
             return self.result(reason="a value is not above 0, and a ratio says nothing of it")
         ratio = b / a
-        word: Word = "same"
-        if not math.isclose(ratio, 1) and abs(ratio - 1) >= self.threshold.minimum_effect:
-            word = "better" if (ratio > 1) == self.metric.at_least else "worse"
+        is_same = math.isclose(ratio, 1) or abs(ratio - 1) < self.threshold.minimum_effect
+        word: Word = "same" if is_same else "better" if (ratio > 1) == self.metric.at_least else "worse"
         ends = {"difference": ratio, "low": ratio, "high": ratio}
         return self.result(word, a_n=1, b_n=1, note="exact, nothing to test", **ends)
 
     def _by_images(self) -> MetricComparison:
         """Comparison image by image where both predicted one set; else of two shares, if classes agree."""
-        if None in (estimate.value for estimate in self.estimates):
+        a, b = self.estimates
+        if a.value is None or b.value is None:
             return self._missing()
         set_name: SetName = "scene" if self.metric.share_of == "patch" else "images"
-        a, b = self.estimates
         counted: Counted = "patches" if set_name == "scene" else "images"
         sides: dict[str, Any] = {"a_n": a.n, "b_n": b.n, "counted": counted}
-        tested = self.a.tested_set(set_name)
-        is_overlapping = isinstance(tested, ImagesRecord) and tested.overlapping
-        overlap = "; overlapping crops make its interval a little too narrow" if is_overlapping else ""
+        overlap = f"; {OVERLAPPING}" if OVERLAPPING in a.notes else ""
         is_same_set = self._predicted_one_set(set_name)
         mine, theirs = (side.predictions(set_name) if is_same_set else None for side in (self.a, self.b))
         matched = matched_counts(mine, theirs) if mine is not None and theirs is not None else None
@@ -638,8 +594,6 @@ class _MetricOfPair:
 
     def _by_scores(self) -> MetricComparison:
         """Comparison of areas under ROC curves, sample by sample where both scored one set."""
-        if None in (estimate.value for estimate in self.estimates):
-            return self._missing()
         scores_a, scores_b = self.a.scored(), self.b.scored()
         if scores_a is None or scores_b is None:
             return self._missing()
@@ -698,7 +652,5 @@ def _meters_of(trial: Trial, metric: Metric) -> list[tuple[Rail, Estimate]]:
 
 def _classes_of(trial: Trial, set_name: SetName) -> list[str]:
     """Names of the classes of a labelled set, sorted."""
-    for confusion in trial.confusions:
-        if confusion.images == set_name and confusion.worker is None:
-            return sorted(confusion.classes)
-    return []
+    own = (entry for entry in trial.confusions if entry.images == set_name and entry.worker is None)
+    return next((sorted(confusion.classes) for confusion in own), [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic_core import from_json
 
@@ -201,18 +201,16 @@ def _members(
             continue
         trial = stored_trial(result.path, record.key, sessions) or trial_with_key(stored, record.key)
         metric = METRICS[metric_name or trial.latency_metric or "image_s"]
-        if (followed_value := followed(metric, trial, experiment, record)) is None:
+        if (ends := followed_value(metric, trial)) is None:
             continue
         # A revision of a target comes after it, and shows the device as it is now.
         target = targets.get(record.target, record.target)
         facts = recorded_facts(stored, shown, {record.key: target})
         point = HistoryPoint(
-            result=result.path.name,
-            begun_utc=result.begun_utc or None,
-            trial=record.key,
-            value=followed_value.value,
-            low=followed_value.low,
-            high=followed_value.high,
+            result.path.name,
+            result.begun_utc or None,
+            record.key,
+            *ends,
             session_values=positive_sessions(metric, trial),
             to_previous=None,
             to_baseline=None,
@@ -222,17 +220,17 @@ def _members(
             },
         )
         yield (
-            (trial_identity(trial, target), metric.name, followed_value.kind),
+            series_key(metric, trial, target, experiment, record),
             TrialSeries(
-                metric=metric.name,
-                unit=metric.unit,
-                better=metric.better,
                 target=trial.swept_target,
                 variant=record.variant,
                 batch=record.batch,
                 concurrency=record.concurrency,
                 settings=dict(trial.settings),
-                scope=followed_value.scope,
+                metric=metric.name,
+                unit=metric.unit,
+                better=metric.better,
+                scope=_scope(metric, trial),
                 scene=experiment.scene_of(record).name,
                 results=(point,),
             ),
@@ -247,39 +245,33 @@ def positive_sessions(metric: Metric, trial: Trial) -> tuple[float, ...]:
     return values if all(0 < value < NOTHING_REACHES for value in values) else ()
 
 
-class Followed(NamedTuple):
-    """Value of a trial in a series.
-
-    Attributes:
-        value: value above 0, with the ends of its interval, where it has them.
-        scope: scope of the meter; empty for a metric without one.
-        kind: facts that two trials of a series share, besides identity and metric.
-    """
-
-    value: float
-    low: float | None
-    high: float | None
-    scope: str
-    kind: tuple[Hashable, ...]
-
-
-def followed(
-    metric: Metric, trial: Trial, experiment: ExperimentRecord, record: TrialRecord
-) -> Followed | None:
-    """Value by which a history follows a trial; None where it is missing, or not above 0."""
+def followed_value(metric: Metric, trial: Trial) -> tuple[float, float | None, float | None] | None:
+    """Value above 0 with the ends of its interval; None where a history does not follow the trial."""
     estimate = trial.estimate(metric.name)
     value, low, high = estimate.value, estimate.low, estimate.high
     if value is None or not 0 < value < NOTHING_REACHES:
         return None
     is_interval = low is not None and high is not None and 0 <= low <= value <= high < NOTHING_REACHES
-    ends = (low, high) if is_interval and not estimate.is_exact else (None, None)
-    scene = experiment.scene_of(record)
-    # Power and energy of a board are not those of its chip.
-    scope = trial.rails[0].scope if _is_metered(metric) and trial.rails else ""
+    return (value, low, high) if is_interval and not estimate.is_exact else (value, None, None)
+
+
+def series_key(
+    metric: Metric, trial: Trial, target: str, experiment: ExperimentRecord, record: TrialRecord
+) -> Hashable:
+    """Facts that the trials of one series share: what a comparison would list as different makes another.
+
+    `target` is the name of its target without revision and settings.
+    """
     is_of_images = metric.compared in ("images", "scores") and metric.share_of != "patch"
     images = experiment.images_of(record) if is_of_images else None
-    # Whatever else a comparison would list as different makes another series.
-    return Followed(value, *ends, scope, (scope, scene.sha256, record.patches, images and images.sha256))
+    scene = experiment.scene_of(record)
+    work = scene.sha256, record.patches, images and images.sha256
+    return trial_identity(trial, target), metric.name, _scope(metric, trial), work
+
+
+def _scope(metric: Metric, trial: Trial) -> str:
+    """Scope of the meter, since power and energy of a board are not those of its chip."""
+    return trial.rails[0].scope if _is_metered(metric) and trial.rails else ""
 
 
 def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect: float) -> TrialSeries:

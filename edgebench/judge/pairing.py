@@ -66,9 +66,8 @@ class ComparedTrial(TrialIdentity):
     @property
     def planned_target(self) -> str:
         """Target of the plan that its target is, or is a revision of."""
-        targets = self.results.experiment.targets
-        names = (planned_name(target) for target in targets if target.name == self.target)
-        return next(names, self.target)
+        names = {target.name: planned_name(target) for target in self.results.experiment.targets}
+        return names.get(self.target, self.target)
 
     @cached_property
     def record(self) -> TrialRecord:
@@ -136,7 +135,7 @@ def targets_against(texts: Sequence[str]) -> dict[str, str]:
     against: dict[str, str] = {}
     for text in texts:
         match = _TARGETS.fullmatch(text)
-        a, b = (name.strip() for name in match.groups()) if match else ("", "")
+        a, b = map(str.strip, match.groups() if match else ("", ""))
         if not (a and b):
             raise UsageError(
                 f"--pair {short(text)} names no two targets",

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from edgebench.files import write_output
 from edgebench.judge.comparison import (
     ComparedResult,
+    Difference,
     MetricComparison,
     NamedResult,
     Pair,
@@ -23,17 +24,19 @@ from edgebench.judge.comparison import (
     Word,
 )
 from edgebench.judge.document import plain
+from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.pairing import ComparedTrial
+from edgebench.judge.trial import Estimate
 from edgebench.report import notes, words
-from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text
+from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text, of_figures
 from edgebench.report.documents import safe_cell
 from edgebench.report.markdown import blocks_text, escape
 from edgebench.report.notes import Trials, shared
-from edgebench.report.tables import trial_names
+from edgebench.report.tables import estimate_text, trial_names, value_heading
 from edgebench.report.terminal import line, print_blocks
 from edgebench.report.words import SCHEMA_VERSION, as_json
-from edgebench.stats.warnings import Flag
+from edgebench.stats.warnings import DISTURBANCES, Flag
 
 # Differences in words: `1.93 ±0.03 times faster`, `4.1 % slower (2.0 to 6.2)`, `same within 3 %`.
 
@@ -59,27 +62,6 @@ _LESS_AND_MORE = {
     "g": ("lighter", "heavier"),
 }
 """Words for less and more, by base unit."""
-
-
-def value_text(metric_name: str, value: float | None) -> str:
-    """Value of one side: seconds, `95.4 %` for a share, `1.05 MB`."""
-    if value is None:
-        return words.MISSING
-    match METRICS[metric_name].unit:
-        case "1":
-            return words.percent(value)
-        case "bytes":
-            return words.size(round(value))
-        case "instruction":
-            return words.count(value)
-    return words.number(value)
-
-
-def heading(name: str) -> str:
-    """Heading of the table of a metric: `image_s [s], lower is better`."""
-    metric = METRICS[name]
-    unit = "" if metric.unit in ("1", "bytes") else f" [{metric.unit}]"
-    return f"{name}{unit}, {metric.better} is better"
 
 
 def in_words(item: MetricComparison, threshold: Threshold) -> str:
@@ -130,30 +112,28 @@ def _in_points(threshold: Threshold) -> str:
 # Notes, in sentences.
 
 
-def _notes(result: ComparedResult, brief: bool, gate: bool) -> list[Note]:
+def _notes(result: ComparedResult, gate: bool) -> list[Note]:
     """Notes: reasons of open comparisons, next steps, and trials without a partner.
 
-    `brief` has one line per side on disturbed sessions; `gate` adds why a comparison decides no gate.
+    `gate` adds why a comparison decides no gate.
     """
     trials_a, trials_b = ([getattr(pair, side) for pair in result.pairs] for side in ("a", "b"))
-    remarks = ((pair.a.key, text) for pair in result.pairs for text in _remarks(pair, brief, gate))
+    remarks = ((pair.a.key, text) for pair in result.pairs for text in _remarks(pair, gate))
     texts = shared(remarks, _trials(trials_a))
-    texts += map(Note, _disturbances(result) if brief else ())
     for side, both, left_over in (("A", trials_a, result.only_baseline), ("B", trials_b, result.only_this)):
         reasons = [(trial.key, f"only in {side}: {trial.reason}") for trial in left_over]
         texts += shared(reasons, _trials([*both, *left_over]))
     return texts
 
 
-def _device_notes(result: ComparedResult) -> list[str]:
-    """Notes of the devices of both sides: `A and B: replay: no figure was measured`."""
-    texts: list[tuple[str, str]] = []
+def _cautions(result: ComparedResult) -> list[str]:
+    """Notes on the trials of both sides: messages of their devices, and disturbed sessions."""
+    texts = []
     for side in ("A", "B"):
         trials = [getattr(pair, side.lower()) for pair in result.pairs]
-        for note in notes.cautions([trial.trial for trial in trials], _trials(trials), (Flag.SAID,)):
-            is_of_all = note.who.startswith(("all", "both"))
-            texts.append((note.text if is_of_all else note.line, side))
-    return [f"{words.listed(sides)}: {text}" for text, sides in words.grouped(texts).items()]
+        found = notes.cautions([trial.trial for trial in trials], _trials(trials), (Flag.SAID, *DISTURBANCES))
+        texts += [f"{side}: {note.line}" for note in found]
+    return texts
 
 
 def _trials(trials: Sequence[ComparedTrial]) -> Trials:
@@ -161,23 +141,7 @@ def _trials(trials: Sequence[ComparedTrial]) -> Trials:
     return Trials.of(measured, trial_names(measured))
 
 
-def _disturbances(result: ComparedResult) -> list[str]:
-    """One line per side: `A was disturbed: interference (all 9 trials)`."""
-    trials = _trials([pair.a for pair in result.pairs])
-    disturbed = dict.fromkeys(
-        (*warning.split(": ")[:2], pair.a.key)
-        for pair in result.pairs
-        for item in pair.comparisons
-        for warning in item.warnings
-    )
-    by_kind = words.grouped(((side, kind), key) for side, kind, key in disturbed)
-    by_side = words.grouped(
-        (side, f"{kind} ({trials.several(keys)})") for (side, kind), keys in by_kind.items()
-    )
-    return [f"{side} was disturbed: {'; '.join(kinds)}" for side, kinds in by_side.items()]
-
-
-def _remarks(pair: Pair, brief: bool, gate: bool) -> Iterator[str]:
+def _remarks(pair: Pair, gate: bool) -> Iterator[str]:
     for item in pair.comparisons:
         if item.word in ("undecided", "not compared") and item.reason:
             is_known = item.sessions_needed is not None and item.low is not None
@@ -185,7 +149,6 @@ def _remarks(pair: Pair, brief: bool, gate: bool) -> Iterator[str]:
             yield f"{item.metric} {item.word}: {item.reason}{needed}"
         if gate and item.gate and item.word != "undecided":
             yield f"{item.metric} undecided by the gate: {item.gate}"
-        yield from (f"{item.metric}, {warning}" for warning in item.warnings if not brief)
         if item.note and item.word != "same" and (item.test, item.word) != ("McNemar", "undecided"):
             yield f"{item.metric}: {item.note}"
     if pair.a.marks != pair.b.marks:
@@ -247,15 +210,15 @@ def rules(comparison: ResultsComparison) -> str:
 
 def _worst(result: ComparedResult, threshold: Threshold) -> str:
     """Largest regression of a result, in words."""
-    worse = [
-        (abs(math.log(item.difference)) if item.scale == "ratio" else abs(item.difference) / 100, name, item)
+    worse = {
+        abs(math.log(item.difference) if item.scale == "ratio" else item.difference / 100): (name, item)
         for name, items in named_comparisons(result)
         for item in items
         if item.word == "worse" and item.difference is not None
-    ]
+    }
     if not worse:
         return ""
-    _, name, item = max(worse, key=lambda entry: entry[0])
+    name, item = worse[max(worse)]
     return f"{name}, {item.metric} {in_words(item, threshold)}"
 
 
@@ -272,80 +235,68 @@ MOST_DIFFERENCES = 24
 """Rows of the table of differences."""
 
 
-def blocks(comparison: ResultsComparison, *, brief: bool = False, gate: bool = False) -> Iterator[Block]:
-    """Blocks of each result: differences, one table per metric, remarks; options as in `_notes`."""
+def blocks(comparison: ResultsComparison, *, gate: bool = False) -> Iterator[Block]:
+    """Blocks of each result: differences, one table per metric, remarks; `gate` as in `_notes`."""
     for result in comparison.results:
         yield Heading(f"{words.plain(result.name, 100)} against {words.plain(comparison.baseline.name, 100)}")
         yield Notes.of(
             [
                 _title("A", comparison.baseline),
                 _title("B", result),
-                *_device_notes(result),
+                *_cautions(result),
                 *(
                     f"{words.plain(a, 60)} of A is compared with {words.plain(b, 60)} of B"
                     for a, b in result.across.items()
                 ),
             ]
         )
-        table = _differences(result)
-        more = replace(table, rows=table.rows[MOST_DIFFERENCES:])
         yield Heading("What differs besides the figures")
-        if table.rows:
-            yield replace(table, rows=table.rows[:MOST_DIFFERENCES])
-        else:
+        if not result.differences:
             yield Text("Nothing else differs: models, pictures, boards, versions and settings are the same.")
-        if more.rows:
-            yield Fold(f"and {len(more.rows)} more: --json has all", [more])
+        else:
+            yield _differences(result.differences[:MOST_DIFFERENCES])
+        if more := result.differences[MOST_DIFFERENCES:]:
+            yield Fold(f"and {len(more)} more: --json has all", [_differences(more)])
         for metric in comparison.metrics:
-            if (values := _metric_table(comparison, result, metric, brief, gate)).rows:
+            if (values := _metric_table(comparison, result, METRICS[metric], gate)).rows:
                 yield Heading(values.title)
                 yield values
-        yield Notes(_notes(result, brief, gate))
+        yield Notes(_notes(result, gate))
 
 
-def _differences(result: ComparedResult) -> Table:
-    """Table of the recorded facts in which two results differ."""
+def _differences(differences: Sequence[Difference]) -> Table:
+    """Table of recorded facts in which two results differ."""
     rows = tuple(
         (
             words.plain(f"{difference.subject}: {difference.fact}", 80),
-            words.plain(difference.a, 200) or words.MISSING,
-            words.plain(difference.b, 200) or words.MISSING,
+            *(words.plain(text, 200) or words.MISSING for text in (difference.a, difference.b)),
         )
-        for difference in result.differences
+        for difference in differences
     )
     return Table("what differs", (Column("fact"), Column("A", long=True), Column("B", long=True)), rows)
 
 
-def _metric_table(
-    comparison: ResultsComparison, result: ComparedResult, metric: str, brief: bool, gate: bool
-) -> Table:
-    """Table of the pairs: both values, their difference in words with its disturbances, and the word."""
+def _metric_table(comparison: ResultsComparison, result: ComparedResult, metric: Metric, gate: bool) -> Table:
+    """Table of the pairs: both values, their difference in words, and the word."""
+    heading = value_heading(metric)
     columns = (
-        Column("trial"),
-        Column("A", figures=True),
-        Column("B", figures=True),
+        *of_figures("trial", "A", "B"),
         Column("B against A", long=True),
         Column("B is", verdict=True),
     )
     rows = tuple(
         (
             name,
-            value_text(metric, item.a),
-            value_text(metric, item.b),
-            "; ".join(
-                [
-                    in_words(item, comparison.threshold),
-                    *(": ".join(warning.split(": ")[:2]) for warning in item.warnings if not brief),
-                ]
-            ),
+            *(estimate_text(Estimate(value), metric, heading) for value in (item.a, item.b)),
+            in_words(item, comparison.threshold),
             f"{SYMBOLS[item.word]} {item.word}"
             + (", gate undecided" if gate and item.gate and item.word != "undecided" else ""),
         )
         for name, items in named_comparisons(result)
         for item in items
-        if item.metric == metric
+        if item.metric == metric.name
     )
-    return Table(heading(metric), columns, rows)
+    return Table(f"{heading}, {metric.better} is better", columns, rows)
 
 
 def print_comparison(console: Console, comparison: ResultsComparison, *, gate: bool = False) -> None:
@@ -353,7 +304,7 @@ def print_comparison(console: Console, comparison: ResultsComparison, *, gate: b
     for sentence in summary(comparison, gate=gate):
         line(console, sentence, "bold")
     console.print()
-    print_blocks(console, blocks(comparison, brief=True, gate=gate))
+    print_blocks(console, blocks(comparison, gate=gate))
     console.print()
     line(console, rules(comparison), "dim")
 

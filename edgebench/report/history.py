@@ -13,9 +13,11 @@ from rich.console import Console
 
 from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
+from edgebench.judge.trial import Estimate
 from edgebench.report import words
 from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Table
 from edgebench.report.listings import show_listing
+from edgebench.report.tables import estimate_text, value_heading
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison
 
@@ -70,14 +72,11 @@ def print_history(
 
 
 def _one_by_one(series: Sequence[TrialSeries], options: Sequence[str]) -> list[Block]:
-    """Command that shows one of several series result by result; as JSON where no name is unique."""
+    """Command that shows the first of several series result by result."""
     if len(series) < 2:
         return []
-    named = words.grouped(((entry.target, entry.variant), entry) for entry in series)
-    target, variant = next((name for name, alike in named.items() if len(alike) == 1), next(iter(named)))
-    json = [] if len(named[target, variant]) == 1 else ["--json"]
-    names = [words.plain(target, 60), "--trial", words.plain(variant, 120)]
-    command = shlex.join(["edgebench", "history", *names, *options, *json])
+    names = [words.plain(series[0].target, 60), "--trial", words.plain(series[0].variant, 120)]
+    command = shlex.join(["edgebench", "history", *names, *options])
     return [Notes.of(["Result by result:"]), Command(command)]
 
 
@@ -93,7 +92,7 @@ def _remarks(series: Sequence[TrialSeries], names: Sequence[str]) -> Iterator[st
     if not any(entry.changes or entry.change_reason for entry in series):
         yield "No change of the level was found."
     first, *others = {
-        next(point.result for point in entry.results if point.to_baseline is None): None for entry in series
+        point.result for entry in series for point in entry.results if point.to_baseline is None
     }
     yield f"Baseline: {'the oldest result of each' if others else words.plain(first, 80)}."
 
@@ -101,24 +100,14 @@ def _remarks(series: Sequence[TrialSeries], names: Sequence[str]) -> Iterator[st
 def series_names(series: Sequence[TrialSeries]) -> list[str]:
     """Names of series: variant, with target, settings, scope, scene and metric where they differ."""
     parts_by_series = list(map(_parts, series))
-    differing = {
-        name
-        for parts in parts_by_series
-        for name, text in parts.items()
-        if name != "variant" and text != parts_by_series[0][name]
-    }
+    places = zip(*(parts.items() for parts in parts_by_series), strict=True)
+    differing = {parts[0][0] for parts in places if len(set(parts)) > 1}
     names = []
     for parts in parts_by_series:
-        details = [text for name, text in parts.items() if name in differing - {"target"} and text]
+        details = [parts[name] for name in parts if name in differing - {"target", "variant"} and parts[name]]
         name = f"{parts['target']}: {parts['variant']}" if "target" in differing else parts["variant"]
         names.append(f"{name} ({', '.join(details)})" if details else name)
-    # Series of one name have another scene or other images.
-    return [
-        name
-        if names.count(name) == 1
-        else f"{name}, scene {words.plain(entry.scene, 40)}, from {words.plain(entry.results[0].result, 80)}"
-        for name, entry in zip(names, series, strict=True)
-    ]
+    return names
 
 
 def _parts(series: TrialSeries) -> dict[str, str]:
@@ -130,26 +119,22 @@ def _parts(series: TrialSeries) -> dict[str, str]:
         "concurrency": f"{series.concurrency} in flight",
         "settings": words.plain(settings, 120),
         "scope": words.power_of(series.scope) if series.scope else "",
+        "scene": f"scene {words.plain(series.scene, 40)}",
         "metric": series.metric,
     }
 
 
-def heading(series: TrialSeries) -> str:
-    """Heading of a column of values: `Latency per image, s`."""
-    label, unit = METRICS[series.metric].words, "%" if series.is_share else series.unit
-    return label if unit in ("", "1") else f"{label}, {unit}"
+def _value_cells(series: TrialSeries, point: HistoryPoint) -> tuple[str, str, str]:
+    """Cells of a point: its value with the interval, and its changes to the one before and the baseline."""
+    metric = METRICS[series.metric]
+    return (
+        estimate_text(Estimate(point.value, point.low, point.high), metric, value_heading(metric)),
+        _change_cell(series, point, point.to_previous),
+        _change_cell(series, point, point.to_baseline),
+    )
 
 
-def value_text(series: TrialSeries, point: HistoryPoint) -> str:
-    """Value with its interval; a share in per cent."""
-    value, low, high = point.value, point.low, point.high
-    if series.is_share:
-        ends = "" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})"
-        return f"{100 * value:.1f}{ends}"
-    return words.number(value) if series.unit == "bytes" else words.estimate(value, low, high)
-
-
-def change_cell(series: TrialSeries, point: HistoryPoint, comparison: Comparison | None) -> str:
+def _change_cell(series: TrialSeries, point: HistoryPoint, comparison: Comparison | None) -> str:
     """Change: `+8.2 % worse`, `-0.1 %`, points of a share; a sign without another result."""
     if comparison is None:
         return words.MISSING
@@ -192,11 +177,8 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterat
 
 def level_text(series: TrialSeries, change: LevelChange) -> str:
     """Change of a level: `from 0.199 to 0.216 s, +8.3 % (+7.7 % to +9.0 %), worse (p 0.01)`."""
-    levels = f"from {words.number(change.before)} to {words.number(change.after)}"
-    if series.is_share:
-        levels = f"from {100 * change.before:.1f} to {100 * change.after:.1f} %"
-    elif series.unit not in ("", "1"):
-        levels += f" {series.unit}"
+    scale, unit = (100, " %") if series.is_share else (1, words.spaced(series.unit))
+    levels = f"from {words.number(scale * change.before)} to {words.number(scale * change.after)}{unit}"
     span = f"{ratio_text(change.low)} to {ratio_text(change.high)}"
     return f"{levels}, {ratio_text(change.ratio)} ({span}), {change.word} (p {change.p:.2g})"
 
@@ -213,26 +195,18 @@ def trend(points: Sequence[HistoryPoint], most: int) -> str:
 def dates(points: Sequence[HistoryPoint]) -> list[str]:
     """Days of the points, with the time of day where two are of one day."""
     days = [(point.begun_utc or "")[:10] for point in points]
-    if len(set(days)) == len(days):
-        return [day or words.MISSING for day in days]
-    return [(point.begun_utc or "")[:16].replace("T", " ") or words.MISSING for point in points]
+    length = 10 if len(set(days)) == len(days) else 16
+    return [(point.begun_utc or "")[:length].replace("T", " ") or words.MISSING for point in points]
 
 
 def _results(series: TrialSeries, name: str) -> list[Block]:
     changed = {change.result for change in series.changes}
-    headings = (fill(heading(series), _HEADING), *_change_headings([series]))
-    columns = (
-        Column("date (UTC)", figures=True),
-        Column("result", long=True),
-        *(Column(text, figures=True) for text in headings),
-    )
+    columns = (Column("date (UTC)", figures=True), Column("result", long=True), *_value_columns([series]))
     rows = tuple(
         (
             day,
             f"{point.result} *" if point.result in changed else point.result,
-            value_text(series, point),
-            change_cell(series, point, point.to_previous),
-            change_cell(series, point, point.to_baseline),
+            *_value_cells(series, point),
         )
         for day, point in zip(dates(series.results), series.results, strict=True)
     )
@@ -250,17 +224,17 @@ def _overview(series: Sequence[TrialSeries], names: Sequence[str]) -> list[Block
     targets = {entry.target for entry in series}
     before = "" if len(targets) == 1 else ": "
     title = [words.plain(series[0].target, 60)] if len(targets) == 1 else []
-    value_headings = {fill(heading(entry), _HEADING) for entry in series}
-    latest = f"latest\n{value_headings.pop()}" if len(value_headings) == 1 else "latest"
-    headings = ("results", latest, *_change_headings(series), "trend")
-    columns = (Column("trial", long=True), *(Column(text, figures=True) for text in headings))
+    columns = (
+        Column("trial", long=True),
+        Column("results", figures=True),
+        *_value_columns(series, "latest"),
+        Column("trend", figures=True),
+    )
     rows = tuple(
         (
             name.replace(f"{before}{shared}", before, 1),
             str(len(entry.results)),
-            value_text(entry, entry.results[-1]).replace(" (", "\n("),
-            change_cell(entry, entry.results[-1], entry.results[-1].to_previous),
-            change_cell(entry, entry.results[-1], entry.results[-1].to_baseline),
+            *(text.replace(" (", "\n(") for text in _value_cells(entry, entry.results[-1])),
             trend(entry.results, _TREND),
         )
         for name, entry in zip(names, series, strict=True)
@@ -269,9 +243,13 @@ def _overview(series: Sequence[TrialSeries], names: Sequence[str]) -> list[Block
     return [*([Heading(text)] if text else []), Table("overview", columns, rows)]
 
 
-def _change_headings(series: Sequence[TrialSeries]) -> list[str]:
+def _value_columns(series: Sequence[TrialSeries], *above: str) -> list[Column]:
+    """Columns of `_value_cells`, the first with the heading that all series share."""
+    shared = {value_heading(METRICS[entry.metric]) for entry in series}
+    headings = [fill(heading, _HEADING) for heading in shared if len(shared) == 1]
     unit = " [points]" if all(entry.is_share for entry in series) else ""
-    return [f"to the one\nbefore{unit}", f"to the\nbaseline{unit}"]
+    texts = ["\n".join([*above, *headings]), f"to the one\nbefore{unit}", f"to the\nbaseline{unit}"]
+    return [Column(text, figures=True) for text in texts]
 
 
 def _shared_start(names: Sequence[str]) -> str:
@@ -305,13 +283,9 @@ def print_results(
 ) -> None:
     """Print results, then those that cannot be read; as JSON the document of `results.schema.json`."""
     document = ResultsDocument(str(output_dir), tuple(rows), tuple(unreadable))
-    columns = (
-        Column("result", long=True),
-        Column("begun (UTC)", figures=True),
-        Column("targets", long=True),
-        Column("trials", figures=True),
-        Column("verdicts", figures=True),
-    )
+    long = {"result", "targets"}
+    headings = ("result", "begun (UTC)", "targets", "trials", "verdicts")
+    columns = tuple(Column(text, figures=text not in long, long=text in long) for text in headings)
     table = Table("results", columns, tuple(map(_cells, rows)))
     none = "No result in {} can be read." if unreadable else "There is no result in {}."
     advice = "Measure first: edgebench run --device cpu --profile disco-realtime --quick"
@@ -329,7 +303,7 @@ def _cells(row: ResultOverview) -> tuple[str, ...]:
     """Cells of a result; verdicts have one line per profile, with the trials by verdict."""
     more = len(row.targets) - _TARGETS
     trials = str(row.trials) if row.measured == row.trials else f"{row.measured} of {row.trials}"
-    verdicts = [words.MISSING] if not row.profiles else ["not recorded"]
+    verdicts = ["not recorded" if row.profiles else words.MISSING]
     if row.profiles and row.verdicts is not None:
         verdicts = [
             "  ".join(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from edgebench.judge.metric import Metric
+from edgebench.judge.metric import SHARE_UNITS, Metric
 from edgebench.judge.metric import Table as MetricTable
 from edgebench.judge.metrics import METRICS, metrics_in
 from edgebench.judge.power.rails import scope_rank
@@ -39,6 +39,11 @@ def estimate_text(estimate: Estimate, metric: Metric, heading: str = "") -> str:
     if metric.unit == "instruction":
         return words.count(estimate.value)
     return words.interval(estimate)
+
+
+def value_heading(metric: Metric) -> str:
+    """Heading of a column of values: `Latency per image, s`, `Accuracy, %`."""
+    return f"{metric.words}, %" if metric.units is SHARE_UNITS else metric.titled
 
 
 # Scopes of meters, within which power and energy compare.

@@ -79,15 +79,15 @@ def test_sessions_under_load_regress_only_where_they_are_included(
     assert set(compared.table["gate"]) == {"contaminated: B has interference"}
     assert compared.table["warnings"].str.startswith("B: interference").all()
     page = compared._repr_html_()
-    assert "B: interference" in page and "worse, gate undecided" in page
+    assert "interference: other work" in page and "worse, gate undecided" in page
     assert edgebench.compare(two[0], loaded, metric="image_s", include_contaminated=True).regressed
 
 
 def test_text_and_notebook_show_a_table_a_metric(compared: edgebench.Comparison) -> None:
     text = repr(compared)
-    assert "A: before" in text and "image_s [s], lower is better" in text and "times faster" in text
+    assert "A: before" in text and "Latency per image, s, lower is better" in text and "times faster" in text
     tags = Tags(compared._repr_html_())
-    assert "image_s [s], lower is better" in tags.texts and "▲ better" in tags.texts
+    assert "Latency per image, s, lower is better" in tags.texts and "▲ better" in tags.texts
     assert any("only in A" in sentence for sentence in tags.texts)
 
 

@@ -178,8 +178,8 @@ def test_passes_over_other_scenes_are_not_compared(baseline: StoredResults, made
     item = only(compare_results([baseline, wider], metrics=["image_s"]))
     assert item.word == "not compared"
     assert item.reason == (
-        "a pass of A is 20 patches of 224 x 224 in 1120 x 896 pixels, of B 24 patches of 224 x 224 in "
-        "1344 x 896 pixels"
+        "a pass of A is greenland, 1120 x 896 pixels, 20 patches of 224 x 224, of B greenland, 1344 x 896 "
+        "pixels, 24 patches of 224 x 224"
     )
     assert only(compare_results([baseline, wider], metrics=["load_s"])).word == "same"
 

@@ -12,13 +12,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.comparison import MetricComparison, Pair, ResultsComparison, Threshold, compare_results
+from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold, compare_results
 from edgebench.report.comparison import (
     as_text,
     comparison_document,
     in_words,
     print_comparison,
-    value_text,
     write_comparison,
 )
 from edgebench.report.plots.history import ratios
@@ -67,14 +66,6 @@ def test_a_difference_is_said_as_people_say_it(item: MetricComparison, text: str
     assert in_words(item, Threshold()) == text
 
 
-@pytest.mark.parametrize(("metric", "value", "text"), [
-    ("image_s", 0.2312, "0.231"), ("accuracy", 0.954, "95.4 %"), ("memory_bytes", 131_000_002.4, "131 MB"),
-    ("instructions", 341_066_722.0, "341,066,722"), ("energy_j", None, "-"),
-])  # fmt: skip
-def test_values_have_their_units(metric: str, value: float | None, text: str) -> None:
-    assert value_text(metric, value) == text
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("compared")
@@ -121,30 +112,6 @@ def test_what_is_the_same_throughout_says_so(
 ) -> None:
     text = "\n".join(printed(compare_results([baseline, load(baseline.path)]), 100, monkeypatch))
     assert "Nothing else differs" in text and "6 comparisons: 6 the same." in text and "Holm" not in text
-
-
-def test_the_terminal_has_a_disturbance_once_a_side(
-    baseline: StoredResults, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clean = compare_results([baseline, load(baseline.path)], metrics=["image_s"])
-    [result] = clean.results
-
-    def disturbed(pair: Pair, number: int) -> Pair:
-        warnings = tuple(f"{side}: interference: {number} of 5 sessions, by other work" for side in "AB")
-        [item] = pair.comparisons
-        return replace(pair, comparisons=(replace(item, warnings=warnings, gate="contaminated: A, B"),))
-
-    pairs = tuple(disturbed(pair, number) for number, pair in enumerate(result.pairs, 1))
-    both = replace(clean, results=(replace(result, pairs=pairs),))
-    text = printed(both, 120, monkeypatch)
-    assert text[0] == "3 comparisons: 3 the same."
-    assert [line for line in text if "interference" in line] == [
-        f"{side} was disturbed: interference (all 3 trials)" for side in "AB"
-    ]
-    assert "gate" not in "\n".join(text) and "--fail-on" not in "\n".join(text)
-    assert as_text(both, "md").count("B: interference") == 6
-    sentence = "--fail-on regression decides nothing by 3 of 3 comparisons"
-    assert sentence not in as_text(both, "md") and sentence in as_text(both, "md", gate=True)
 
 
 def test_the_document_is_what_its_schema_says(comparison: ResultsComparison) -> None:

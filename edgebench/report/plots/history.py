@@ -16,7 +16,7 @@ from edgebench.judge.history import TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report.comparison import in_words, named_comparisons
-from edgebench.report.history import heading, ratio_text, series_names
+from edgebench.report.history import ratio_text, series_names
 from edgebench.report.plots import drawing
 from edgebench.report.plots.panels import (
     Place,
@@ -27,6 +27,7 @@ from edgebench.report.plots.panels import (
     name_rows,
     set_title,
 )
+from edgebench.report.tables import value_heading
 
 MAX_SERIES = 12
 """Series in one plot."""
@@ -96,7 +97,7 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     axes.set_xlabel("begun (UTC)" if dated else "results, oldest first")
     intervals = [Estimate(point.value, point.low, point.high) for point in shown]
-    axes.set_ylabel("\n".join(filter(None, (heading(series), bars_note(intervals)))))
+    axes.set_ylabel("\n".join(filter(None, (value_heading(METRICS[series.metric]), bars_note(intervals)))))
 
 
 # Forest plot of results against a baseline: one panel per metric, one line per pair.
