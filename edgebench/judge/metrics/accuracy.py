@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from edgebench.records.stored import TrialRecord
 
 FP32 = "this is the fp32 variant"
+OVERLAPPING = "overlapping crops make it a little too narrow"
 IMAGES = Option(("--images", "DIR|CSV"))
 
 
@@ -70,8 +71,7 @@ def _accuracy(recorded: Recorded, worker: int | None, confusion: Confusion) -> E
 
 
 def _overlapping(recorded: Recorded) -> str:
-    is_overlapping = recorded.tested and recorded.tested.overlapping
-    return "overlapping crops make it a little too narrow" if is_overlapping else ""
+    return OVERLAPPING if recorded.tested and recorded.tested.overlapping else ""
 
 
 def _scene_accuracy(recorded: Recorded, worker: int | None) -> Estimate:
