@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, count
 from operator import attrgetter, methodcaller
 from pathlib import Path
 
@@ -164,9 +163,7 @@ def concat(
             results = [results]
         named = {}
         for entry in map(loaded, results):
-            name = entry.path.resolve().name
-            names = chain([name], (f"{name} ({number})" for number in count(2)))
-            named[next(free for free in names if free not in named)] = entry
+            named[words.unused(entry.path.resolve().name, named)] = entry
     if not named:
         raise UsageError("there are no results to put together", fix="name one at least: concat([a, b])")
     return ConcatenatedResults(named)

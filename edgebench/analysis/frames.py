@@ -247,28 +247,26 @@ def _with_names(
             if image_set.task != "classes":  # a label tells the normal from the anomalous, and is no class
                 continue
         class_numbers = {name: number for number, name in reversed([*enumerate(classes)])}
-        translated = np.array([*(class_numbers.get(name, -1) for name in names), -1], labels.dtype)
-        labels[places] = translated[_within(labels[places], names)]
-    both = [
-        *class_names["predicted"],
-        *class_names["label"],
-    ]  # the classes of the models come first, in their order
+        labels[places] = _codes(labels[places], names, class_numbers)
+    both = class_names["predicted"] + class_names["label"]  # the classes of the models come first
     for column, of_categories in (("index", class_names["index"]), ("label", both), ("predicted", both)):
         categories = list(dict.fromkeys(name for _, names in of_categories for name in names))
         code_by_name = {name: code for code, name in enumerate(categories)}
         numbers, codes = rows[column].to_numpy(), np.full(len(rows), -1, dtype=np.int32)
         for places, names in class_names[column]:
-            of_names = np.array([*(code_by_name[name] for name in names), -1], dtype=np.int32)
-            codes[places] = of_names[_within(numbers[places], names)]
+            codes[places] = _codes(numbers[places], names, code_by_name)
         named = pd.Categorical.from_codes(codes.tolist(), categories=pd.Index(categories, dtype="str"))
         name = "image" if column == "index" else f"{column}_name"
         rows.insert([*rows.columns].index(column) + 1, name, pd.Series(named))
     return rows.assign(label=labels)
 
 
-def _within(numbers: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.int64]:
-    """The numbers, and that behind the last name in place of those that have none."""
-    return np.where((numbers >= 0) & (numbers < len(names)), numbers, len(names))
+def _codes(
+    numbers: NDArray[np.int64], names: Sequence[str], code_by_name: Mapping[str, int]
+) -> NDArray[np.int32]:
+    """Codes of the names that numbers have; -1 for a number without a name and a name without a code."""
+    codes = np.array([*(code_by_name.get(name, -1) for name in names), -1], dtype=np.int32)
+    return codes[np.where((numbers >= 0) & (numbers < len(names)), numbers, len(names))]
 
 
 # Frames of several results under one another, with a column that says of which result a row is (pure).

@@ -10,7 +10,7 @@ from matplotlib.figure import FigureBase
 
 from edgebench.analysis.frames import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.judged import schedule_of
+from edgebench.judge.judged import run_profiles, schedule_of
 from edgebench.judge.mission import DAY_S, cycle_of, mission_of
 from edgebench.judge.profile import Profile
 from edgebench.judge.trial import Trial
@@ -140,9 +140,11 @@ class TrialPlots:
 
     def _latency_limits(self, trials: Sequence[Trial], profile: Profiles | None) -> dict[str, float]:
         """Profile -> what it allows for the median of the time that is drawn, in s."""
-        profiles = self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
         quantity = words.latency_names(words.alike_timed(trials))
-        return limits_of(judge_all(trials, profiles), quantity)
+        return limits_of(judge_all(trials, self._drawn_profiles(profile)), quantity)
+
+    def _drawn_profiles(self, profile: Profiles | None) -> Sequence[Profile]:
+        return self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
 
     def _one_profile(self, profile: Profiles | None, purpose: str) -> Profile:
         chosen = chosen_profiles(profile, self._run_profiles(), purpose)
@@ -160,13 +162,8 @@ class Plots(TrialPlots):
     Arguments of all methods: `target`, `variant` and `ax`, as in `TrialPlots`.
     """
 
-    def __init__(
-        self,
-        results: StoredResults,
-        trials: Callable[[], Sequence[Trial]],
-        profiles: Callable[[], Sequence[Profile]],
-    ) -> None:
-        super().__init__(trials, profiles)
+    def __init__(self, results: StoredResults, trials: Callable[[], Sequence[Trial]]) -> None:
+        super().__init__(trials, lambda: run_profiles(results.experiment))
         self._results = results
 
     def power(
@@ -182,9 +179,8 @@ class Plots(TrialPlots):
         Lines are what profiles allow, by default those of the run.
         """
         trials = self._trials(target, variant)
-        profiles = self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
-        traces = drawn_traces(self._results, trials)
-        return power_over_time(traces, tables.trial_names(trials), power_limits(profiles), ax=ax)
+        limits = power_limits(self._drawn_profiles(profile))
+        return power_over_time(drawn_traces(self._results, trials), tables.trial_names(trials), limits, ax=ax)
 
     def scene(self, *, target: Names = (), variant: Names = (), ax: Axes | FigureBase | None = None) -> Axes:
         """The scene, each patch tinted by the class that the first of the trials predicted for it.

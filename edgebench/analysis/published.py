@@ -21,6 +21,7 @@ from edgebench.judge.published import (
     load_references,
     reference_folder,
 )
+from edgebench.judge.table import Row, identity_cells
 from edgebench.judge.trial import Trial
 from edgebench.judge.verdict import judge_all
 
@@ -100,7 +101,7 @@ class PublishedFigures:
             for entry in reference.trials
             for published in entry.figures
         ]
-        return rows_frame([vars(row) for row in rows], dtypes_of(PublishedRow))
+        return rows_frame(rows, dtypes_of(PublishedRow))
 
     def verdicts(self, profiles: Profiles | None = None) -> pd.DataFrame:
         """Verdicts of each published trial on each requirement; the columns are those of `Results.verdicts`.
@@ -134,30 +135,25 @@ def published() -> PublishedFigures:
     return PublishedFigures()
 
 
-def _row(reference: Reference, entry: TrialEntry, published: FigureEntry, trial: Trial) -> PublishedRow:
+def _row(reference: Reference, entry: TrialEntry, published: FigureEntry, trial: Trial) -> Row:
     estimate, source = trial.estimate(published.quantity), reference.sources[published.source]
     form = "share" if published.k is not None else "picture" if published.picture else ""
-    return PublishedRow(
-        trial=trial.key,
-        target=trial.target,
-        device=entry.device,
-        variant=trial.variant,
-        depth_multiplier=trial.depth_multiplier,
-        precision=trial.precision,
-        batch=trial.batch,
-        concurrency=trial.concurrency,
-        metric=published.quantity,
-        form=form or ("number" if published.value is not None else "bound"),
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        unit=METRICS[published.quantity].unit,
-        bound=bound_of(estimate),
-        k=published.k,
-        n=published.n,
-        patches=published.patches or SCENE.patches,
-        words=published.words,
-        covers=published.covers,
-        source=source.title,
-        address=source.address,
-    )
+    row = {
+        **identity_cells(trial),
+        "device": entry.device,
+        "metric": published.quantity,
+        "form": form or ("number" if published.value is not None else "bound"),
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "unit": METRICS[published.quantity].unit,
+        "bound": bound_of(estimate),
+        "k": published.k,
+        "n": published.n,
+        "patches": published.patches or SCENE.patches,
+        "words": published.words,
+        "covers": published.covers,
+        "source": source.title,
+        "address": source.address,
+    }
+    return {name: row[name] for name in dtypes_of(PublishedRow)}

@@ -260,7 +260,7 @@ class Results(StoredResults):
     @property
     def plot(self) -> Plots:
         """Figures, one method each, such as `results.plot.latency()`; `dir(results.plot)` lists them."""
-        return Plots(self, self.trial_list, self._run_profiles)
+        return Plots(self, self.trial_list)
 
     def trial_list(self, board: Texts = (), declared_power: Texts = (), declared: Texts = ()) -> list[Trial]:
         """Trials as objects, with the values of each pass behind their estimates; made once.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
@@ -19,6 +19,7 @@ from pyarrow.fs import LocalFileSystem
 from edgebench.analysis.frames import CONTEXT, CONTEXT_OF, StoredSession, stacked, with_context
 from edgebench.analysis.results import Results
 from edgebench.errors import StoredResultError
+from edgebench.report import words
 from edgebench.results.layout import session_folder
 from edgebench.results.listing import (
     ListedResult,
@@ -49,8 +50,7 @@ _Labels: TypeAlias = tuple[str, str, int]
 class _File(Source):
     """One session's file, with what its rows are labelled by."""
 
-    result: str = ""
-    key: str = ""
+    labels: _Labels = ("", "", 0)
 
 
 class ScannedTable:
@@ -152,14 +152,14 @@ class ScannedTable:
         read = None if columns is None else [*dict.fromkeys((*columns, *needed))]
         read = read and [name for name in read if name not in added]
         sources: list[_File] = []
-        sessions: dict[tuple[str, str, int], StoredSession] = {}
+        sessions: dict[_Labels, StoredSession] = {}
         results: dict[str, Results] = {}
         for (name, key), members in groupby(labels, key=itemgetter(0, 1)):
             root = self._results[name].path
             records = {record.n: record for record in read_sessions(root, key)[0]}
-            for *_, n in members:
-                path = self._path(name, key, n)
-                if n not in records:
+            for member in members:
+                path, record = self._path(*member), records.get(member[2])
+                if record is None:
                     raise StoredResultError(
                         f"{path.parent} is gone, or its record is damaged",
                         why="it was sound when its folder was scanned",
@@ -168,18 +168,16 @@ class ScannedTable:
                 if name not in results:
                     results[name] = Results(root, self._results[name].experiment)
                 trial = next(planned for planned in results[name].experiment.trials if planned.key == key)
-                sessions[name, key, n] = results[name], trial, records[n]
-                sources.append(_File(0, n, path, root, records[n].tables.get(self._name), name, key))
-        arrow_parts, parts = read_arrow(self._name, sources, read)
-        rows = [part.num_rows for part in parts]
+                sessions[member] = results[name], trial, record
+                sources.append(_File(0, record.n, path, root, record.tables.get(self._name), member))
+        files, parts = read_arrow(self._name, sources, read)
         fixed = pa.schema([field for field in self._own.items() if read is None or field[0] in read])
         table = pa.concat_tables([fixed.empty_table(), *parts], promote_options="default")
-        place = np.repeat(np.arange(len(arrow_parts)), rows)
-        of_files = [(file.result, file.key, file.session) for file in arrow_parts]
+        place = np.repeat(np.arange(len(files)), [part.num_rows for part in parts])
         for position, (name, kind) in enumerate(_LABELS.items()):
-            values = pa.array([labels[position] for labels in of_files], kind)
+            values = pa.array([file.labels[position] for file in files], kind)
             table = table.add_column(position, name, values.take(place))
-        of_rows = [sessions[labels] for labels in of_files]
+        of_rows = [sessions[file.labels] for file in files]
         context = with_context(self._name, table.select(needed).to_pandas(), of_rows, place)
         for field in self.schema:
             if field.name in CONTEXT[self._name] or field.name == "label":
@@ -247,8 +245,7 @@ def scan(*folders: str | Path) -> Scan:
             if not name.isprintable():
                 unreadable.append(UnreadableResult(name, "its name holds what is no text"))
                 continue
-            names = chain([name], (f"{name} ({number})" for number in count(2)))
-            named[next(free for free in names if free not in named)] = result
+            named[words.unused(name, named)] = result
     if not named:
         raise StoredResultError(
             f"no result in {', '.join(map(str, searched))} can be read",

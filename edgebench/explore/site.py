@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -434,9 +434,7 @@ def _distinct(names: Iterable[str]) -> Iterator[str]:
     """Names, numbered where they are the same, as in `edgebench.scan`."""
     taken = set[str]()
     for name in names:
-        numbered = chain([name], (f"{name} ({number})" for number in count(2)))
-        free = next(candidate for candidate in numbered if candidate not in taken)
-        taken.add(free)
+        taken.add(free := words.unused(name, taken))
         yield free
 
 

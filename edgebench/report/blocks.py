@@ -103,6 +103,15 @@ class Table:
     caption: str = ""
     look: Literal["rows", "facts", "matrix", "plain"] = "rows"
 
+    @classmethod
+    def of_columns(
+        cls, title: str, heading: str, names: Sequence[str], columns: Iterable[tuple[Column, Sequence[str]]]
+    ) -> Table:
+        """Table of columns with their cells, one per name; `heading` is that of the names."""
+        columns = list(columns)
+        rows = zip(names, *(texts for _, texts in columns), strict=True)
+        return cls(title, (Column(heading), *(column for column, _ in columns)), tuple(rows))
+
 
 def of_figures(name: str, *headings: str) -> tuple[Column, ...]:
     """A column of names, and one of figures for each heading."""

@@ -28,9 +28,8 @@ from edgebench.judge.verdict import Verdict, overall
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, RunRecord
 from edgebench.report import words
-from edgebench.report.missions import SEED, BriefMissions, brief_missions, mission_entry, missions_schema
+from edgebench.report.missions import SEED, brief_missions, mission_entry, missions_schema
 from edgebench.report.words import SCHEMA_VERSION
-from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path
 
 Schema = dict[str, Any]
@@ -47,12 +46,12 @@ def export_csv(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
     The heading of a wish ends in `:wanted`.
     """
     columns: dict[str, dict[str, str]] = {}  # verdicts by heading, then by trial
-    words_by_pair = {(entry.trial, entry.profile): entry.verdict for entry in overall(verdicts)}
-    for verdict in verdicts:
-        heading = f"verdict:{verdict.profile}"
-        columns.setdefault(heading, {})[verdict.trial] = words_by_pair[verdict.trial, verdict.profile]
-        wanted = ":wanted" if verdict.requirement.wanted else ""
-        columns.setdefault(f"{heading}:{verdict.requirement.name}{wanted}", {})[verdict.trial] = verdict.word
+    for entry in overall(verdicts):
+        heading = f"verdict:{entry.profile}"
+        columns.setdefault(heading, {})[entry.trial] = entry.verdict
+        for verdict in entry.verdicts:
+            name = verdict.requirement.name + (":wanted" if verdict.requirement.wanted else "")
+            columns.setdefault(f"{heading}:{name}", {})[entry.trial] = verdict.word
     rows = [
         row | {heading: by_trial.get(trial.key) for heading, by_trial in columns.items()}
         for trial, row in zip(trials, wide_rows(trials, verdicts), strict=True)
@@ -88,10 +87,13 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
     results, trials, verdicts = judged.results, judged.trials, judged.verdicts
     by_key = {trial.key: trial for trial in trials}
     by_trial = verdicts_by_trial(verdicts)
+    played = brief_missions(results, trials, judged.profiles)
+    record = exported(results.experiment).model_dump(mode="json", exclude=_PRIVATE)
+    path = exported_path(results.path, results.experiment)
     document: Document = plain(
         {
             "schema_version": SCHEMA_VERSION,
-            "experiment": _experiment(results),
+            "experiment": {**record, "path": path},
             "run": None if results.run is None else results.run.model_dump(mode="json"),
             "trials": [trial_document(trial, by_trial.get(trial.key, ())) for trial in trials],
             "verdicts": [
@@ -99,7 +101,12 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
             ],
             "decisions": decisions(trials, overall(verdicts)),
             "pareto": [_front(front) for front in fronts(trials, judged.profiles, axes)],
-            **_missions(brief_missions(results, trials, judged.profiles)),
+            "missions": [
+                {"days": brief.days, "seed": SEED, **mission_entry(mission)}
+                for brief in played
+                for mission in brief.missions
+            ],
+            "missions_reasons": {brief.profile: brief.reason for brief in played if brief.reason},
         }
     )
     return document
@@ -117,24 +124,8 @@ def _front(front: Front) -> Document:
     return {**plain(front), "trials": trials}
 
 
-def _missions(played: Sequence[BriefMissions]) -> Document:
-    return {
-        "missions": [
-            {"days": brief.days, "seed": SEED, **mission_entry(mission)}
-            for brief in played
-            for mission in brief.missions
-        ],
-        "missions_reasons": {brief.profile: brief.reason for brief in played if brief.reason},
-    }
-
-
 _PRIVATE: dict[str, Any] = {"trials": True, "scene": {"labels"}, "targets": {"__all__": {"host", "port"}}}
 """Fields of the experiment that its document leaves out: long or private ones."""
-
-
-def _experiment(results: StoredResults) -> Document:
-    record = exported(results.experiment).model_dump(mode="json", exclude=_PRIVATE)
-    return record | {"path": exported_path(results.path, results.experiment)}
 
 
 # Schemas (draft 2020-12), from the types and the declarations of the metrics.
@@ -146,14 +137,12 @@ def trial_properties() -> Schema:
     estimates = {"estimates": _estimates_schema()}
     for part in ("rails", "workers"):
         fields[part]["items"] = object_of({**fields[part]["items"]["properties"], **estimates})
-    sentences = {"type": "array", "items": {"type": "string"}}
+    own = "Warnings that the device or its runtime gave itself."
     return {
         **fields,
         **estimates,
-        "warnings": Described("Warnings, one sentence each.", "sessions").schema(sentences),
-        "device_warnings": Described(
-            "Warnings that the device or its runtime gave itself.", "sessions"
-        ).schema(sentences),
+        "warnings": list_of({"type": "string"}, "Warnings, one sentence each.", "sessions"),
+        "device_warnings": list_of({"type": "string"}, own, "sessions"),
     }
 
 
@@ -189,6 +178,12 @@ def list_of(entry: Schema, text: str, source: str) -> Schema:
     return Described(text, source).schema({"type": "array", "items": entry})
 
 
+_EXPERIMENT = "The experiment: experiment.json without its trials and the scene's labels, and its folder."
+_RUN = "The last run of the experiment, as run.json has it; null without one."
+_VERDICTS = "One entry per trial, profile and requirement; empty when no profile was asked for."
+_PARETO = "Trials that no other is better than in all metrics: one entry per profile."
+
+
 def result_properties() -> Schema:
     """Properties of the `--json` document, without its version."""
     experiment = object_schema(ExperimentRecord)
@@ -199,35 +194,21 @@ def result_properties() -> Schema:
     for part in (fields["scene"], fields["targets"]["items"]):
         part["required"] = [name for name in part["required"] if name in part["properties"]]
     fields["path"] = Described("The result folder.", "command line").schema({"type": "string"})
-    return {
-        "experiment": Described(
-            "The experiment: what experiment.json has, without its trials and the scene's labels, and its "
-            "folder.",
-            "experiment.json",
-        ).schema(object_of(fields)),
-        "run": Described(
-            "The last run of the experiment, as run.json has it; null without one.", "run.json"
-        ).schema({**object_schema(RunRecord), "type": ["object", "null"]}),
-        "trials": list_of(object_of(trial_properties()), "One entry per planned trial.", "sessions"),
-        "verdicts": list_of(
-            object_schema(VerdictEntry),
-            "One entry per trial, profile and requirement; empty when no profile was asked for.",
-            "fit",
-        ),
-        "decisions": list_of(
-            object_schema(Decision), "Answer to each profile: one entry per profile.", "fit"
-        ),
-        "pareto": list_of(
-            _front_schema(),
-            "Trials that no other is better than in all metrics: one entry per profile.",
-            "fit",
-        ),
-        **missions_schema(_estimate_schema()),
-    }
-
-
-def _front_schema() -> Schema:
-    front = object_schema(Front)
+    front, run = object_schema(Front), {**object_schema(RunRecord), "type": ["object", "null"]}
     standings = front["properties"]["trials"]["items"]["properties"]
     standings["estimates"] = list_of(_estimate_schema(), "One entry per axis, in their order.", "trial")
-    return front
+    lists = {
+        name: list_of(entry, text, "fit")
+        for name, entry, text in (
+            ("verdicts", object_schema(VerdictEntry), _VERDICTS),
+            ("decisions", object_schema(Decision), "Answer to each profile: one entry per profile."),
+            ("pareto", front, _PARETO),
+        )
+    }
+    return {
+        "experiment": Described(_EXPERIMENT, "experiment.json").schema(object_of(fields)),
+        "run": Described(_RUN, "run.json").schema(run),
+        "trials": list_of(object_of(trial_properties()), "One entry per planned trial.", "sessions"),
+        **lists,
+        **missions_schema(_estimate_schema()),
+    }

@@ -8,13 +8,12 @@ from shlex import join
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
 from edgebench.judge.pairing import leaves
 from edgebench.judge.trial import PUBLISHED, Trial
-from edgebench.records.stored import ExperimentRecord, GoldenCheck, SessionRecord, TrialRecord
+from edgebench.records.stored import ExperimentRecord, GoldenCheck, SessionRecord
 from edgebench.records.target import Target
 from edgebench.report import words
 from edgebench.report.blocks import Column, Table, facts, of_figures
@@ -45,7 +44,7 @@ def environment(results: StoredResults) -> list[Table]:
 
     Published numbers have the targets alone.
     """
-    record = exported(results.experiment)
+    record, sessions = exported(results.experiment), _sessions_by_target(results)
     groups = [facts("Experiment", _experiment(record)), facts("Host", gathered(flat(record.host)))]
     if record.targets and all(target.device == PUBLISHED for target in record.targets):
         groups = []
@@ -53,22 +52,36 @@ def environment(results: StoredResults) -> list[Table]:
         declared = _TARGET.dump_python(target, mode="json", exclude_defaults=True)
         values_by_fact = words.grouped(
             fact
-            for trial in record.trials
-            if trial.target == target.name
-            for session in results.session_records(trial.key)
+            for session in sessions.get(target.name, ())
             for fact in (*flat(session.device, "device"), *flat(session.runtime, "runtime"))
             if fact[0] != "runtime.warnings"  # among the notes and warnings
         )
-        seen = [(name, _several(list(dict.fromkeys(values)))) for name, values in values_by_fact.items()]
+        seen = [(name, _several(values)) for name, values in values_by_fact.items()]
         rows = [*flat(declared, "declared"), *seen][: 2 * _MAX_ROWS]
         groups.append(facts(f"Target {words.plain(target.name, 80)}", gathered(rows)))
+    compiled = (
+        fact
+        for trial in record.trials
+        for fact in flat(
+            {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance},
+            f"{trial.target} {trial.variant}",
+        )
+    )
     checks = (
         (words.plain(f"{finding.get('level', '')}: {subject}", 120), words.plain(words.advice(finding)))
         for subject, finding in zip(words.subjects(record.preflight), record.preflight, strict=True)
     )
-    groups.append(facts("Compiled models", itertools.islice(_compiled(record), _MAX_ROWS)))
+    groups.append(facts("Compiled models", itertools.islice(compiled, _MAX_ROWS)))
     groups.append(facts("Checks before the start", checks))
     return [group for group in groups if group.rows]
+
+
+def _sessions_by_target(results: StoredResults) -> dict[str, list[SessionRecord]]:
+    return words.grouped(
+        (trial.target, session)
+        for trial in results.experiment.trials
+        for session in results.session_records(trial.key)
+    )
 
 
 def machines(results: StoredResults, trials: Sequence[Trial]) -> list[str]:
@@ -76,57 +89,46 @@ def machines(results: StoredResults, trials: Sequence[Trial]) -> list[str]:
 
     Recorded by its finished sessions. Facts that the device does not state are left out.
     """
-    record = exported(results.experiment)
+    targets, sessions = exported(results.experiment).targets, _sessions_by_target(results)
     lines: list[str] = []
-    for target in record.targets[:_MOST_MACHINES]:
-        facts_by_name: dict[str, dict[str, None]] = {}
+    for target in targets[:_MOST_MACHINES]:
+        finished = [session for session in sessions.get(target.name, ()) if session.status == "ok"]
+        if not finished:
+            continue
+        facts_of_sessions = zip(*(_machine_facts(target, session) for session in finished), strict=True)
         rails = (rail for trial in trials if trial.target == target.name for rail in trial.rails)
         meters = dict.fromkeys(words.plain(rail.meter.removesuffix(":"), 60) for rail in rails)
-        for planned in record.trials:
-            for session in results.session_records(planned.key) if planned.target == target.name else ():
-                if session.status == "ok":
-                    for name, text in _machine_facts(target, session):
-                        facts_by_name.setdefault(name, {}).setdefault(text)
-        texts = [
-            _several([words.plain(text, 80) for text in texts if text]) for texts in facts_by_name.values()
-        ]
+        texts = [_several([words.plain(text, 80) for text in texts if text]) for texts in facts_of_sessions]
         texts.append(f"meter {words.listed(list(meters))}" if meters else "no meter")
-        if facts_by_name:
-            prefix = f"{words.plain(target.name, 60)}: " if len(record.targets) > 1 else ""
-            lines.append(prefix + " · ".join(filter(None, texts)))
-    rest = len(record.targets) - _MOST_MACHINES
-    return [
-        *lines,
-        *([f"{words.counted(rest, 'more target')}: see Environment"] if lines and rest > 0 else []),
-    ]
+        prefix = f"{words.plain(target.name, 60)}: " if len(targets) > 1 else ""
+        lines.append(prefix + " · ".join(filter(None, texts)))
+    rest = len(targets) - _MOST_MACHINES
+    if lines and rest > 0:
+        lines.append(f"{words.counted(rest, 'more target')}: see Environment")
+    return lines
 
 
-def _machine_facts(target: Target, session: SessionRecord) -> Iterator[tuple[str, str]]:
+def _machine_facts(target: Target, session: SessionRecord) -> tuple[str, ...]:
+    """Board, processor, runtime, threads and power mode; empty texts for what is not known."""
     device, runtime = session.device, session.runtime
-    mode = device.get("power_mode")
-    yield "board", " + ".join(board.title for board in target.boards) or str(device.get("board") or "")
-    yield "processor", str(device.get("cpu") or "")
-    yield "runtime", " ".join(str(runtime[name]) for name in ("name", "version") if runtime.get(name))
-    threads = runtime.get("threads") or target.options.get("threads")
-    yield "threads", words.counted(threads, "thread") if isinstance(threads, int) and threads else ""
-    yield "mode", f"power mode {mode.get('name') or mode.get('id')}" if isinstance(mode, Mapping) else ""
-
-
-def _compiled(record: ExperimentRecord) -> Iterator[tuple[str, str]]:
-    """Messages of a device's own compiler by model; nothing for models without one."""
-    for trial in record.trials:
-        compiler_facts = {name: trial.provenance[name] for name in _OF_COMPILERS if name in trial.provenance}
-        yield from flat(compiler_facts, f"{trial.target} {trial.variant}")
+    mode, threads = device.get("power_mode"), runtime.get("threads") or target.options.get("threads")
+    return (
+        " + ".join(board.title for board in target.boards) or str(device.get("board") or ""),
+        str(device.get("cpu") or ""),
+        " ".join(str(runtime[name]) for name in ("name", "version") if runtime.get(name)),
+        words.counted(threads, "thread") if isinstance(threads, int) and threads else "",
+        f"power mode {mode.get('name') or mode.get('id')}" if isinstance(mode, Mapping) else "",
+    )
 
 
 def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
     """Largest distance of each trial's outputs from the golden scores, over its sessions."""
-    checks_of = {
-        trial.key: [
-            session.golden for session in results.session_records(trial.key) if session.golden is not None
-        ]
+    checks_by_trial = words.grouped(
+        (trial.key, session.golden)
         for trial in results.experiment.trials
-    }
+        for session in results.session_records(trial.key)
+        if session.golden is not None
+    )
     rows = [
         (
             names.get(key, key),
@@ -136,8 +138,7 @@ def golden(results: StoredResults, names: Mapping[str, str]) -> Table:
             f"{min(check.top1_equal for check in checks)}/{max(check.n for check in checks)}",
             words.plain(", ".join(sorted({_compared_with(check) for check in checks})), 200),
         )
-        for key, checks in checks_of.items()
-        if checks
+        for key, checks in checks_by_trial.items()
     ]
     headings = ("sessions checked", "largest difference of a score", "accepted", "same class")
     return Table(
@@ -154,7 +155,7 @@ def _compared_with(check: GoldenCheck) -> str:
         return "no reference: shape, finite scores, and the same scores twice"
     if not check.unchecked:
         return check.reference
-    outputs = "1 output" if check.unchecked == 1 else f"{check.unchecked} outputs"
+    outputs = words.counted(check.unchecked, "output")
     return f"{check.reference}; of {outputs} only shape and finite values: two kernels differ there"
 
 
@@ -188,17 +189,24 @@ def _part(part: object) -> str:
 
 
 def _several(values: Sequence[str]) -> str:
-    """Values of the sessions: up to three of them, else their number."""
-    if len(values) <= 3:
-        return " / ".join(values)
-    return f"{values[0]} / {values[1]} / ... ({len(values)} different values)"
+    """Values of the sessions: up to three that differ, else their number."""
+    values = list(dict.fromkeys(values))
+    more = [*values[:2], f"... ({len(values)} different values)"]
+    return " / ".join(values if len(values) <= 3 else more)
 
 
 def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
     scene, images = record.scene, record.images
     size = f", {scene.height} x {scene.width}, {scene.rows} x {scene.columns} patches"
-    settings = list(record.config.items())[:_MAX_ROWS]
-    absent = ", ".join(words.plain(name, 80) for name, setting in settings if _absent(setting))
+    settings, absent = [], []
+    for name, setting in itertools.islice(record.config.items(), _MAX_ROWS):
+        value = setting.get("value")
+        if value is None or value == []:
+            absent.append(name)
+        else:
+            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+            settings.append((name, f"{text} ({setting.get('origin', 'origin not kept')})"))
+    labelled = "labelled" if images and images.labelled else "unlabelled"
     rows = [
         ("started", words.moment(record.created_utc)),
         ("EdgeBench", record.edgebench_version),
@@ -206,31 +214,12 @@ def _experiment(record: ExperimentRecord) -> list[tuple[str, str]]:
         ("seed", str(record.seed)),
         ("scene", scene.name + (size if scene.kind == "picture" else "")),
         ("scene SHA-256", scene.sha256),
-        (
-            "images",
-            f"{images.name}, {images.n} {'labelled' if images.labelled else 'unlabelled'}"
-            if images
-            else record.images_reason or "none",
-        ),
-        *([("images SHA-256", images.sha256)] if images else []),
-        *(
-            (
-                name,
-                f"{', '.join(map(str, value)) if isinstance(value, list | tuple) else value} "
-                f"({setting.get('origin', 'origin not kept')})",
-            )
-            for name, setting in settings
-            if not _absent(setting)
-            for value in [setting["value"]]
-        ),
+        ("images", f"{images.name}, {images.n} {labelled}" if images else record.images_reason or "none"),
+        ("images SHA-256", images.sha256 if images else ""),
+        *settings,
+        ("not given", ", ".join(absent)),
     ]
-    shown = [(words.plain(name, 80), words.plain(text)) for name, text in rows]
-    return [*shown, *([("not given", absent)] if absent else [])]
-
-
-def _absent(setting: Mapping[str, Any]) -> bool:
-    """True without a value and a default."""
-    return setting.get("value") is None or setting["value"] == []
+    return [(words.plain(name, 80), words.plain(text, 4000)) for name, text in rows if text]
 
 
 def steady_part(record: ExperimentRecord) -> str:
@@ -239,21 +228,15 @@ def steady_part(record: ExperimentRecord) -> str:
     if record.sustained_s is not None:
         minutes = record.sustained_s / 60
         return f"{minutes:g} {'minute' if minutes == 1 else 'minutes'}{often}"
-    counts = [_steady_count(record, trial) for trial in record.trials] or [_passes(record.passes)]
-    return f"{' or '.join(dict.fromkeys(counts))}{often}"
-
-
-def _steady_count(record: ExperimentRecord, trial: TrialRecord) -> str:
-    """Passes or windows per session, with the patches if they are not the whole scene."""
-    passes = trial.passes or record.passes
-    if trial.patches is None:
-        return _passes(passes)
-    noun = "pass or window" if passes == 1 else "passes or windows"
-    return f"{passes} {noun} over {trial.patches} of {record.scene_of(trial).patches} patches"
-
-
-def _passes(passes: int) -> str:
-    return "1 pass" if passes == 1 else f"{passes} passes"
+    counts = [
+        words.counted(trial.passes or record.passes, "pass", "passes")
+        if trial.patches is None
+        else f"{words.counted(trial.passes or record.passes, 'pass or window', 'passes or windows')} over "
+        f"{trial.patches} of {record.scene_of(trial).patches} patches"
+        for trial in record.trials
+    ]
+    shown = dict.fromkeys(counts or [words.counted(record.passes, "pass", "passes")])
+    return f"{' or '.join(shown)}{often}"
 
 
 def most_sessions(record: ExperimentRecord) -> str:
@@ -281,10 +264,7 @@ SHOWN = QUANTITIES | {"load", "memory"}
 
 def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
     """Lowest to highest over all sessions of a trial; the last four over their steady passes, the worst."""
-    rows = []
-    if not results.experiment.trials:
-        return Table("telemetry", _COLUMNS, ())
-    samples = results.rows_of_trials("probes")
+    rows, samples = [], results.rows_of_trials("probes")
     for trial in results.experiment.trials:
         seen = samples(trial.key)
         seen = seen.take(seen.having("quantity", SHOWN.__contains__) & np.isfinite(seen.floats("value")))
@@ -300,10 +280,10 @@ def telemetry(results: StoredResults, names: Mapping[str, str]) -> Table:
 
 
 def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
-    def sampled(quantity: str) -> Rows:
-        return samples.take(samples.equal("quantity", quantity))
-
-    left, zones = sampled("memory").floats("value"), sampled("temperature")
+    clocks, zones, loads, memory = (
+        samples.take(samples.equal("quantity", name)) for name in ("clock", "temperature", "load", "memory")
+    )
+    left = memory.floats("value")
     rate, waiting, stolen = (
         max((value for session in seen if (value := getattr(session, name)) is not None), default=None)
         for name in ("involuntary_per_s", "waiting_share", "stolen_share")
@@ -312,29 +292,22 @@ def _cells(samples: Rows, seen: tuple[Observed, ...]) -> tuple[str, ...]:
     watched = sum(session.watched for session in seen)
     not_throttled = "no" if watched == len(seen) else f"no, as far as {watched} of {len(seen)} sessions tell"
     return (
-        _range(_highest(sampled("clock")), 0),
-        _range(_highest(zones.take(~zones.having("channel", lambda name: LIMIT_SENSOR in name))), 1),
-        _range(sampled("load").floats("value"), 2),
-        words.size(int(left.min())) if len(left) else words.MISSING,
+        words.span(_highest(clocks), 0),
+        words.span(_highest(zones.take(~zones.having("channel", lambda name: LIMIT_SENSOR in name))), 1),
+        words.span(loads.floats("value"), 2),
+        words.size(int(left.min()) if len(left) else None),
         words.MISSING if rate is None else words.fixed(rate, 0),
-        words.MISSING if waiting is None else words.percent(waiting),
-        words.MISSING if stolen is None else words.percent(stolen),
+        words.percent(waiting),
+        words.percent(stolen),
         ", ".join(throttling) or (not_throttled if watched else words.MISSING),
     )
 
 
-def _highest(samples: Rows) -> NDArray[np.float64]:
+def _highest(samples: Rows) -> list[float]:
     """Highest value at each stamp over cores and zones, of the probe that has the highest."""
     rows = samples.ordered("probe", "session", "t_ns")
     values = rows.floats("value")
     by_probe: dict[str, list[float]] = {}
     for first, last in rows.spans("probe", "session", "t_ns"):
         by_probe.setdefault(rows.word("probe", first), []).append(float(values[first:last].max()))
-    return np.array(max(by_probe.values(), key=max, default=[]))
-
-
-def _range(values: NDArray[np.float64], places: int) -> str:
-    if not len(values):
-        return words.MISSING
-    low, high = (words.fixed(end, places) for end in (values.min(), values.max()))
-    return low if low == high else f"{low} to {high}"
+    return max(by_probe.values(), key=max, default=[])

@@ -28,13 +28,11 @@ class Form:
         name: as --format has it.
         endings: of a file's name, the usual one first.
         description: noun for the help.
-        is_text: whether a terminal can show it.
     """
 
     name: str
     endings: tuple[str, ...]
     description: str
-    is_text: bool = True
 
     def write(self, judged: Judged) -> bytes:
         """Bytes of the report's file; the same for the same result, except for the date of a PDF."""
@@ -61,7 +59,7 @@ FORMS: Mapping[str, Form] = {
         Form("md", (".md",), "Markdown"),
         Form("json", (".json",), "the --json document"),
         Form("csv", (".csv",), "one row per trial"),
-        Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge", is_text=False),
+        Form("pdf", (".pdf",), "the page, printed by Chromium, Chrome or Edge"),
     )
 }
 """Every form by name, in the order in which the help names them."""
@@ -89,22 +87,22 @@ def form_of(path: Path, name: str | None = None) -> Form:
     """
     if name is not None and name not in FORMS:
         raise UsageError(f"there is no form {name!r}", fix=f"--format takes {forms_text()}")
-    chosen = None if name is None else FORMS[name]
+    chosen = FORMS.get(name or "")
     if path == STANDARD_OUTPUT:
         return chosen or FORMS[DEFAULT_ON_STDOUT]
     ending = path.suffix.lower()
-    by_ending = next((form for form in FORMS.values() if ending in form.endings), None)
-    if chosen is not None and by_ending is not None and chosen is not by_ending:
-        raise UsageError(
-            f"{path.name!r} does not end as --format {chosen.name} does",
-            fix=f"end the file's name in {chosen.endings[0]}, or leave --format out",
-        )
-    if chosen is None and by_ending is None:
+    by_ending = next((form for form in FORMS.values() if ending in form.endings), chosen)
+    if by_ending is None:
         raise UsageError(
             f"{path.name!r} does not say in which form to write the report",
             fix=f"end the file's name in {endings_text()}, or name the form with --format",
         )
-    return chosen or by_ending or FORMS[DEFAULT_ON_STDOUT]
+    if chosen not in (None, by_ending):
+        raise UsageError(
+            f"{path.name!r} does not end as --format {name} does",
+            fix=f"end the file's name in {FORMS[name or ''].endings[0]}, or leave --format out",
+        )
+    return by_ending
 
 
 # Report as a file, in the form that its name chooses.
@@ -120,9 +118,9 @@ def require_output(path: Path, form: str | None = None) -> None:
     """
     if path == STANDARD_OUTPUT:
         chosen = form_of(path, form)
-        if not chosen.is_text and sys.stdout.isatty():
+        if chosen.name == "pdf" and sys.stdout.isatty():
             raise UsageError(
-                f"a terminal does not show {chosen.name}",
+                "a terminal does not show pdf",
                 fix=f"write it to a file, such as -o report{chosen.endings[0]}, or into a pipe",
             )
         return

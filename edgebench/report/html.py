@@ -20,7 +20,6 @@ from markupsafe import Markup, escape
 from edgebench.judge.front import fronts
 from edgebench.judge.judged import Judged
 from edgebench.report import words
-from edgebench.report.matrix import LONGEST_WORD
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import first_screen
 from edgebench.report.plots import drawing
@@ -47,8 +46,8 @@ _TINT = 0.7  # of the least channel: from here on a colour is a film of a strong
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _RTL = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
 _RIGHT_TO_LEFT = re.compile(rf"{_RTL}(?:[ ._-]+{_RTL})*")
-_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD}}}(?=\S)")
-_REFERENCE = re.compile(r"url\(#([^)]*)\)")
+_LONG_WORD = re.compile(r"\S{14}(?=\S)")  # of a heading: shorter words are never broken
+_REFERENCED = re.compile(r"""(?:href="|url\()#([^")]+)""")  # ids that something in a figure points to
 
 
 def inline_svg(drawn: bytes, prefix: str, alt: str, tooltips: Mapping[str, str] | None = None) -> str:
@@ -62,7 +61,7 @@ def inline_svg(drawn: bytes, prefix: str, alt: str, tooltips: Mapping[str, str] 
     """
     root = ElementTree.fromstring(drawn)
     tooltips = tooltips or {}
-    _cleaned(root, _referenced(root) | set(tooltips), prefix)
+    _cleaned(root, {*_REFERENCED.findall(drawn.decode()), *tooltips}, prefix)
     for element in list(root.iter()):
         text = tooltips.get((element.get("id") or "").removeprefix(f"{prefix}-"))
         if text:
@@ -82,19 +81,6 @@ def inline_svg(drawn: bytes, prefix: str, alt: str, tooltips: Mapping[str, str] 
         "stroke-linejoin": "round",  # what matplotlib states in a style of the figure
     }
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _referenced(root: ElementTree.Element) -> set[str]:
-    """The ids that something in the figure points to."""
-    ids = set()
-    for element in root.iter():
-        ids.add(element.get(_HREF, "").removeprefix("#"))
-        ids.update(
-            match[1]
-            for value in element.attrib.values()
-            if "url(" in value and (match := _REFERENCE.search(value))
-        )
-    return ids - {""}
 
 
 def _cleaned(element: ElementTree.Element, kept_ids: set[str], prefix: str) -> None:
@@ -119,17 +105,12 @@ def _cleaned(element: ElementTree.Element, kept_ids: set[str], prefix: str) -> N
 
 
 def _page_attributes(element: ElementTree.Element, kept_ids: set[str], prefix: str) -> dict[str, str]:
-    attributes = dict(element.attrib)
-    for declaration in attributes.pop("style", "").split(";"):
-        name, _, value = declaration.partition(":")
-        attributes[name.strip()] = value.strip()
-    if _HREF in attributes:
-        attributes["href"] = attributes.pop(_HREF)
-    if attributes.get("id") not in kept_ids:
-        attributes.pop("id", None)
+    style = (declaration.partition(":") for declaration in element.attrib.get("style", "").split(";"))
+    declared = {name.strip(): value.strip() for name, _, value in style}
     page = {}
-    for name, value in attributes.items():
-        if name not in _ATTRIBUTES:
+    for name, value in (element.attrib | declared).items():
+        name = "href" if name == _HREF else name
+        if name not in _ATTRIBUTES or (name == "id" and value not in kept_ids):
             continue
         if name == "id":
             value = f"{prefix}-{value}"
@@ -138,7 +119,7 @@ def _page_attributes(element: ElementTree.Element, kept_ids: set[str], prefix: s
         elif name in ("d", "x", "y", "transform", "width", "height"):
             value = _NUMBER.sub(lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), value)
             value = " ".join(value.split())
-        page[name] = _REFERENCE.sub(rf"url(#{prefix}-\1)", value) if "url(" in value else value
+        page[name] = value.replace("url(#", f"url(#{prefix}-")
     for name in ("fill", "stroke"):
         if page.get(name, "").startswith("#"):
             page |= _page_colour(name, page[name], float(page.get(f"{name}-opacity", 1)))

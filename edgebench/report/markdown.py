@@ -67,13 +67,11 @@ def escape(text: str) -> str:
 
 
 def _matrix(matrix: Matrix) -> str:
-    if not matrix.rows:
-        return ""
-    folded = _fold(matrix.rest, _matrix_rows(matrix, matrix.folded)) if matrix.folded else ""
-    margins_fold = (
-        _fold("Margins and reasons", blocks_text(margins(matrix).blocks)) if matrix.profiles else ""
-    )
-    return "\n\n".join(filter(None, [_matrix_rows(matrix, matrix.rows), folded, margins_fold]))
+    parts = [_matrix_rows(matrix, matrix.rows)] if matrix.rows else []
+    parts += [_fold(matrix.rest, _matrix_rows(matrix, matrix.folded))] if matrix.folded else []
+    if matrix.rows and (section := margins(matrix)).blocks:
+        parts.append(_fold(section.title, blocks_text(section.blocks)))
+    return "\n\n".join(parts)
 
 
 def _matrix_rows(matrix: Matrix, rows: Sequence[Row]) -> str:

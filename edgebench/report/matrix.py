@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from itertools import chain, islice, zip_longest
+from typing import NamedTuple
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.metric import Metric
@@ -63,9 +63,7 @@ class VerdictText:
     def reason(self) -> str:
         """Cause of the word, and the steps that would settle an open verdict."""
         steps = words.listed([*map(words.next_step, settling_steps(self.trial, self.verdict))], "or")
-        return "; ".join(
-            filter(None, [words.plain(self.verdict.reason), f"to settle: {steps}" if steps else ""])
-        )
+        return "; ".join(filter(None, [words.plain(self.verdict.reason), steps and f"to settle: {steps}"]))
 
     @property
     def text(self) -> str:
@@ -123,11 +121,8 @@ class ProfileCell:
 def _share_missed(verdict: Verdict) -> tuple[bool, float]:
     """Miss as a multiple of the limit, the most for a bound; the load of a schedule repeats a latency's."""
     is_own = verdict.requirement.quantity != "load"
-    if verdict.margin is None:
-        return is_own, math.inf
-    if isinstance(verdict.requirement.limit, tuple):
-        return is_own, -verdict.margin
-    return is_own, -verdict.margin / (abs(verdict.limit) or 1.0)
+    margin = -math.inf if verdict.margin is None else verdict.margin
+    return is_own, -margin / (abs(verdict.limit) or 1.0)
 
 
 Cells = Mapping[tuple[str, str], ProfileCell]
@@ -168,19 +163,6 @@ class Row:
     profiles: tuple[ProfileCell | None, ...]
 
 
-LONGEST_WORD = 14
-"""Characters of a heading that are never broken."""
-
-_SCREEN, _WIDE_SCREEN = 150, 200  # characters side by side
-_GAP = 2  # between two columns, in characters
-_ROOMY_COLUMNS = 8
-_ROOMY_NAME = 16  # characters
-
-
-def _longest_word(texts: Iterable[str]) -> int:
-    return min(LONGEST_WORD, max((len(word) for text in texts for word in text.split()), default=0))
-
-
 @dataclass(frozen=True)
 class Matrix:
     """Trials with their estimates and their verdicts by each profile, the best first.
@@ -202,36 +184,17 @@ class Matrix:
         """Rows and folded rows."""
         return (*self.rows, *self.folded)
 
-    @property
-    def roomy(self) -> bool:
-        """True if names and estimates need no second line on a wide screen."""
-        is_few = len(self.columns) + len(self.profiles) <= _ROOMY_COLUMNS
-        return is_few and all(len(row.name) <= _ROOMY_NAME for row in self.all_rows)
-
-    @property
-    def width(self) -> Literal["", "packed", "stacked"]:
-        """Room for headings and verdicts: enough (empty), on wide screens (`packed`), on none (`stacked`)."""
-        longest = [_longest_word([column.heading]) for column in self.columns]
-        for place, profile in enumerate(self.profiles):
-            texts = {words.screen_word(cell.word) for row in self.all_rows if (cell := row.profiles[place])}
-            longest.append(max(_longest_word([profile.heading]), *(len(text) + 2 for text in texts), 0))
-        name = _longest_word([row.name for row in self.all_rows])
-        least = sum(length + _GAP for length in (name, *longest))
-        return "" if least <= _SCREEN else "packed" if least <= _WIDE_SCREEN else "stacked"
-
     @cached_property
     def unknown(self) -> tuple[frozenset[tuple[str, str]], ...]:
         """Requirements with their reasons, by profile, that are unknown for all of several trials."""
         by_profile = []
-        for place in range(len(self.profiles)):
+        for cells in zip(*(row.profiles for row in self.all_rows), strict=True):
             by_trial = [
-                {(text.name, text.reason) for text in cell.verdicts if text.word == "unknown"}
-                for row in self.all_rows
-                if (cell := row.profiles[place])
+                frozenset((text.name, text.reason) for text in cell.verdicts if text.word == "unknown")
+                for cell in cells
+                if cell
             ]
-            by_profile.append(
-                frozenset.intersection(*map(frozenset, by_trial)) if len(by_trial) > 1 else frozenset()
-            )
+            by_profile.append(frozenset.intersection(*by_trial) if len(by_trial) > 1 else frozenset())
         return tuple(by_profile)
 
     def is_shared(self, place: int, text: VerdictText) -> bool:
@@ -241,12 +204,11 @@ class Matrix:
     @property
     def unknown_texts(self) -> list[str]:
         """`peak power ≤ 5 W unknown: no meter`, with the profiles where not all have it."""
-        first = next(iter(self.all_rows), None)
         profiles = words.grouped(
             (f"{text.limit} unknown: {text.reason}", profile.heading)
-            for place, profile in enumerate(self.profiles)
-            if first is not None and (cell := first.profiles[place])
-            for text in cell.verdicts
+            for row in self.all_rows[:1]
+            for place, (profile, cell) in enumerate(zip(self.profiles, row.profiles, strict=True))
+            for text in (cell.verdicts if cell else ())
             if self.is_shared(place, text)
         )
         return [
@@ -275,12 +237,13 @@ def matrix_of(judged: Judged, titles: Mapping[str, str], cells: Cells) -> Matrix
     trials = judged.trials
     names = tables.trial_names(trials)
     columns = _columns(trials, judged.verdicts)
-    by_trial = (
-        zip(*(column_cells for _, column_cells in columns), strict=True) if columns else [()] * len(trials)
-    )
     rows = {
-        trial.key: Row(names[trial.key], tuple(row), tuple(cells.get((trial.key, name)) for name in titles))
-        for trial, row in zip(trials, by_trial, strict=True)
+        trial.key: Row(
+            names[trial.key],
+            tuple(column_cells[place] for _, column_cells in columns),
+            tuple(cells.get((trial.key, name)) for name in titles),
+        )
+        for place, trial in enumerate(trials)
     }
 
     def order(trial: Trial) -> tuple[float, ...]:
@@ -291,25 +254,22 @@ def matrix_of(judged: Judged, titles: Mapping[str, str], cells: Cells) -> Matrix
         is_unmeasured = trial.status not in ("done", "partial")
         return is_empty, is_unmeasured, fails, math.inf if latency_s is None else latency_s
 
-    ordered = sorted(trials, key=order)
-    rank: Counter[str] = Counter()
-    places = []
-    for place, trial in enumerate(ordered):
-        rank[trial.target] += 1
-        places.append((rank[trial.target], place))
-    seen = {place for _, place in sorted(places)[:MOST_ROWS]}
-    requirements = {
-        (verdict.profile, verdict.requirement.name): verdict.requirement for verdict in judged.verdicts
-    }
-    limits = words.grouped((name, words.limit(limited)) for (name, _), limited in requirements.items())
+    keys = [trial.key for trial in sorted(trials, key=order)]
+    targets = {trial.key: trial.target for trial in trials}
+    by_target = words.grouped((targets[key], key) for key in keys)
+    in_turn = filter(None, chain.from_iterable(zip_longest(*by_target.values())))
+    seen = set(islice(in_turn, MOST_ROWS))
+    limits = words.grouped(
+        dict.fromkeys((verdict.profile, words.limit(verdict.requirement)) for verdict in judged.verdicts)
+    )
     return Matrix(
         tuple(column for column, _ in columns),
         tuple(
-            Column(words.plain(title, 60), about=", ".join(dict.fromkeys(limits.get(name, ()))))
+            Column(words.plain(title, 60), about=", ".join(limits.get(name, ())))
             for name, title in titles.items()
         ),
-        tuple(rows[trial.key] for place, trial in enumerate(ordered) if place in seen),
-        tuple(rows[trial.key] for place, trial in enumerate(ordered) if place not in seen),
+        tuple(rows[key] for key in keys if key in seen),
+        tuple(rows[key] for key in keys if key not in seen),
     )
 
 
@@ -327,32 +287,27 @@ def _columns(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[tuple
     for metric, column, texts in shown:
         if _is_within(metric, trials):
             continue
-        estimates = [trial.estimate(metric.name) for trial in trials]
-        bare = [
-            estimate if estimate.value is None else replace(estimate, low=None, high=None)
-            for estimate in estimates
-        ]
-        values = [tables.estimate_text(estimate, metric, column.heading) for estimate in bare]
-        scopes = [""] * len(trials)
+        values = []
+        for estimate in (trial.estimate(metric.name) for trial in trials):
+            bare = estimate if estimate.value is None else replace(estimate, low=None, high=None)
+            values.append(tables.estimate_text(bare, metric, column.heading))
         if metric.unit in ("W", "J") and metric.belongs_to != "board":
             scopes = [trial.rails[0].scope if trial.rails else "" for trial in trials]
+            known = sorted(filter(None, set(scopes)))
             heading = metric.titled.replace("Peak power", "Peak sample") if is_averaged else metric.titled
             column = replace(column, heading=heading)
-        known_scopes = set(filter(None, scopes))
-        if len(known_scopes) == 1:
-            [scope] = known_scopes
-            description = f"{metric.sentence} The meter covers: {scope}. Only numbers of one scope compare."
-            column = replace(column, heading=f"{column.heading} ({scope})", about=description)
-        elif known_scopes:
-            texts, values = (
-                [
-                    f"{text} ({scope})" if scope and text != words.MISSING else text
-                    for text, scope in zip(column_texts, scopes, strict=True)
-                ]
-                for column_texts in (texts, values)
-            )
-        numbers = [estimate.value for estimate in estimates]
-        columns.append((column, [Cell(*cell) for cell in zip(texts, values, numbers, strict=True)]))
+            if len(known) == 1:
+                about = f"{metric.sentence} The meter covers: {known[0]}. Only numbers of one scope compare."
+                column = replace(column, heading=f"{heading} ({known[0]})", about=about)
+            elif known:
+                texts, values = (
+                    [
+                        f"{text} ({scope})" if scope and text != words.MISSING else text
+                        for text, scope in zip(own, scopes, strict=True)
+                    ]
+                    for own in (texts, values)
+                )
+        columns.append((column, [Cell(*cell) for cell in zip(texts, values, column.numbers, strict=True)]))
     return columns
 
 

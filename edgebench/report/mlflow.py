@@ -116,17 +116,9 @@ def tracking_uri(store: str) -> str:
             f"there is no MLflow store {_shown(store)}", fix=f"an empty one is made by: {make} {path}"
         )
     if is_folder:
-        own_names = (".trash", "models", ".DS_Store")
-        strangers = [
-            entry.name
-            for entry in path.iterdir()
-            if entry.name not in own_names and not (entry / "meta.yaml").is_file()
-        ]
-        if strangers:
+        if any(path.iterdir()) and not any(path.glob("*/meta.yaml")):
             raise UsageError(
-                f"{store} is no folder of an MLflow store",
-                why=f"{min(strangers)[:80]!r} lies in it",
-                fix="name a store, or an empty folder",
+                f"{store} is no folder of an MLflow store", fix="name a store, or an empty folder"
             )
         return path.resolve().as_uri()
     try:
@@ -177,14 +169,10 @@ def record_result(
         existing = client.get_experiment_by_name(experiment)
         # Files lie beside a database, which would choose whoever's working folder.
         place = (_database(uri).resolve().parent / "mlruns").as_uri() if uri.startswith("sqlite:") else None
-        experiment_id = (
-            existing.experiment_id
-            if existing
-            else client.create_experiment(experiment, artifact_location=place)
-        )
-        earlier = client.search_runs([experiment_id], f"tags.`{CHECKSUM_TAG}` = '{checksum}'")
-        finished = [run for run in earlier if run.info.status == "FINISHED"]
-        if finished:
+        experiment_id = existing and existing.experiment_id
+        experiment_id = experiment_id or client.create_experiment(experiment, artifact_location=place)
+        same_result = f"tags.`{CHECKSUM_TAG}` = '{checksum}' and attributes.status = 'FINISHED'"
+        if finished := client.search_runs([experiment_id], same_result):
             raise StoredResultError(
                 f"{_shown(store)} has this result already",
                 why=f"run {finished[0].info.run_id} of experiment {experiment!r}",
@@ -225,9 +213,8 @@ def _record_trial(client: Any, run_id: str, run: TrackedRun, began_ms: int) -> N
     ]
     parameters = [Param(name, text) for name, text in run.parameters.items()]
     tags = [RunTag(name, text) for name, text in run.tags.items()]
-    for start in range(
-        0, max(len(metrics), len(parameters), len(tags)), 100
-    ):  # of a kind a call takes so many
+    most = max(len(metrics), len(parameters), len(tags))
+    for start in range(0, most, 100):  # of a kind a call takes so many
         part = slice(start, start + 100)
         client.log_batch(run_id, metrics[part], parameters[part], tags[part])
 

@@ -26,12 +26,6 @@ Schema = dict[str, Any]
 
 _STORED = {"experiment", "run", "images", "session", "trial"}
 """Those of the records on disk, which have a version of their own."""
-_VERSION = Described("Version of this document's layout; a reader refuses a newer one.", "EdgeBench").schema(
-    {"const": SCHEMA_VERSION}
-)
-_RECORD_VERSION = Described(
-    "Version of this document's layout; a reader refuses every other one.", "EdgeBench"
-).schema({"const": RECORD_VERSION})
 
 
 @cache
@@ -42,8 +36,15 @@ def schema(name: str) -> Schema:
     return _MAKERS[name]()
 
 
-def _document(name: str, title: str, text: str, whole: Mapping[str, Any]) -> Schema:
-    version = RECORD_VERSION if name in _STORED else SCHEMA_VERSION
+def _document(name: str, title: str, text: str, whole: Schema, *, has_version: bool = False) -> Schema:
+    """Schema of a document; the field of its version is added unless its type has it."""
+    is_stored = name in _STORED
+    version = RECORD_VERSION if is_stored else SCHEMA_VERSION
+    if not has_version:
+        refused = "every other one" if is_stored else "a newer one"
+        described = Described(f"Version of this document's layout; a reader refuses {refused}.", "EdgeBench")
+        fields = {"schema_version": described.schema({"const": version}), **whole["properties"]}
+        whole |= {"properties": fields, "required": ["schema_version", *whole["required"]]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:edgebench:{name}:{version}",
@@ -53,52 +54,33 @@ def _document(name: str, title: str, text: str, whole: Mapping[str, Any]) -> Sch
     }
 
 
-def _written(name: str, type_: type) -> Schema:
-    """A record on disk, of a file of this name."""
-    return _document(name, f"{name}.json", _about(type_), object_schema(type_))
-
-
-def _printed(name: str, command: str, type_: type) -> Schema:
-    """A document that a command prints."""
-    whole = object_schema(type_)
-    whole["properties"] = {"schema_version": _VERSION, **whole["properties"]}
-    whole["required"] = ["schema_version", *whole["required"]]
-    return _document(name, f"the document of `edgebench {command}`", _about(type_), whole)
-
-
-def _about(type_: type) -> str:
-    """The first paragraph of a class's docstring."""
-    return " ".join((inspect.getdoc(type_) or "").partition("\n\n")[0].split())
+def _of_type(name: str, type_: type, command: str = "") -> Schema:
+    """Schema of a record on disk, or of the document that a command prints."""
+    title = f"the document of `edgebench {command}`" if command else f"{name}.json"
+    text = " ".join((inspect.getdoc(type_) or "").partition("\n\n")[0].split())
+    return _document(name, title, text, object_schema(type_), has_version=not command)
 
 
 def _trial() -> Schema:
-    return _document(
-        "trial",
-        "trial.json",
-        "One trial with its estimates; derived from its sessions, and can be made again at any time.",
-        object_of({"schema_version": _RECORD_VERSION, **trial_properties()}),
-    )
+    text = "One trial with its estimates; derived from its sessions, and can be made again at any time."
+    return _document("trial", "trial.json", text, object_of(trial_properties()))
 
 
 def _result() -> Schema:
-    return _document(
-        "result",
-        "the document of --json",
-        "Result as `edgebench run`, `show` and `fit` print it with --json.",
-        object_of({"schema_version": _VERSION, **result_properties()}),
-    )
+    text = "Result as `edgebench run`, `show` and `fit` print it with --json."
+    return _document("result", "the document of --json", text, object_of(result_properties()))
 
 
 def _meters() -> Schema:
     """Fields that a check adds are optional: other entries lack them."""
     entry = object_schema(CheckedMeter)
     entry["required"] = object_schema(ListedMeter)["required"]
-    meters = list_of(entry, "One entry a meter.", "probes")
+    whole = object_of({"meters": list_of(entry, "One entry a meter.", "probes")})
     return _document(
         "meters",
         "the document of `edgebench meters list` and `check`",
         "Power meters: which can be read and, where they were checked, what they show.",
-        {**object_of({"schema_version": _VERSION, "meters": meters}), "additionalProperties": False},
+        whole | {"additionalProperties": False},
     )
 
 
@@ -109,18 +91,18 @@ def _error() -> Schema:
 
 
 _MAKERS: Mapping[str, Callable[[], Schema]] = {
-    "experiment": lambda: _written("experiment", ExperimentRecord),
-    "run": lambda: _written("run", RunRecord),
-    "images": lambda: _written("images", ImagePathsRecord),
-    "session": lambda: _written("session", SessionRecord),
+    "experiment": lambda: _of_type("experiment", ExperimentRecord),
+    "run": lambda: _of_type("run", RunRecord),
+    "images": lambda: _of_type("images", ImagePathsRecord),
+    "session": lambda: _of_type("session", SessionRecord),
     "trial": _trial,
     "result": _result,
-    "comparison": lambda: _printed("comparison", "compare", ResultsComparison),
-    "history": lambda: _printed("history", "history", HistoryDocument),
-    "results": lambda: _printed("results", "results", ResultsDocument),
+    "comparison": lambda: _of_type("comparison", ResultsComparison, "compare"),
+    "history": lambda: _of_type("history", HistoryDocument, "history"),
+    "results": lambda: _of_type("results", ResultsDocument, "results"),
     "error": _error,
     "meters": _meters,
-    "recording": lambda: _printed("recording", "meters record", RecordedMeter),
+    "recording": lambda: _of_type("recording", RecordedMeter, "meters record"),
     "tables": table_schemas,
 }
 NAMES = tuple(_MAKERS)

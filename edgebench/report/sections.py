@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from edgebench.judge.front import Front
 from edgebench.judge.judged import Judged
-from edgebench.judge.trial import Confusion, Trial
+from edgebench.judge.trial import Confusion, Estimate, Trial
 from edgebench.report import notes, tables, words
 from edgebench.report.answer import paragraphs
 from edgebench.report.blocks import (
@@ -84,7 +84,7 @@ def details(
 def _trials(judged: Judged, named: Trials) -> Section:
     """One row per trial with what the matrix above it lacks."""
     trials = judged.trials
-    commonest = [_commonest(_confusion(trial)) for trial in trials]
+    commonest = [_commonest(trial) for trial in trials]
     table = tables.metric_table("trials", trials, "", ("Commonest confusion", commonest))
     blocks: list[Block] = [table] if len(table.columns) > 1 else []
     of_pages = [*_latency(trials, named).blocks, *_accuracy(judged, named).blocks]
@@ -97,36 +97,34 @@ def margins(matrix: Matrix, *, brief: bool = False) -> Section:
 
     `brief` leaves out what is unknown for all trials, which the sentences above it say.
     """
-    margins_by_column: dict[tuple[str, str, int], dict[str, str]] = {}
-    reasons: dict[tuple[str, str, str], dict[str, None]] = {}
-    for row in matrix.all_rows:
-        for place, cell in enumerate(row.profiles):
-            for text in cell.verdicts if cell else ():
-                if matrix.is_shared(place, text):
-                    continue
-                margins_by_column.setdefault((text.name, text.limit, place), {})[row.name] = text.short
-                if text.word != "pass" and text.reason:
-                    reasons.setdefault((row.name, text.word, text.reason), {})[text.name] = None
+    texts = [
+        (row.name, place, text)
+        for row in matrix.all_rows
+        for place, cell in enumerate(row.profiles)
+        for text in (cell.verdicts if cell else ())
+        if not matrix.is_shared(place, text)
+    ]
+    margins_by_column = words.grouped(
+        ((text.name, text.limit, place), (name, text.short)) for name, place, text in texts
+    )
+    reasons = words.grouped(
+        ((name, text.word, text.reason), text.name)
+        for name, _, text in texts
+        if text.word != "pass" and text.reason
+    )
     requirements = list(dict.fromkeys(name for name, _, _ in margins_by_column))
-    columns = words.grouped(
-        (
-            (limit, tuple(margins_by_column[name, limit, place].items())),
-            matrix.profiles[place].heading,
-        )
+    profiles_by_column = words.grouped(
+        ((limit, tuple(margins_by_column[name, limit, place])), matrix.profiles[place].heading)
         for name, limit, place in sorted(margins_by_column, key=lambda column: requirements.index(column[0]))
     )
-    headings = [
-        limit if len(profiles) == len(matrix.profiles) else f"{words.together(profiles)}: {limit}"
-        for (limit, _), profiles in columns.items()
-    ]
     names = [row.name for row in matrix.all_rows]
-    table = Table(
-        "margins",
-        (Column("Trial"), *(Column(heading, verdict=True) for heading in headings)),
-        tuple((name, *(dict(column).get(name, "") for _, column in columns)) for name in names),
-    )
+    columns = []
+    for (limit, shorts), profiles in profiles_by_column.items():
+        heading = limit if len(profiles) == len(matrix.profiles) else f"{words.together(profiles)}: {limit}"
+        columns.append((Column(heading, verdict=True), [dict(shorts).get(name, "") for name in names]))
+    table = Table.of_columns("margins", "Trial", names, columns)
     statements = [
-        (name, f"{words.listed(list(limited))} {words.screen_word(word)}: {reason}")
+        (name, f"{words.listed(list(dict.fromkeys(limited)))} {words.screen_word(word)}: {reason}")
         for (name, word, reason), limited in reasons.items()
     ]
     named = Trials(dict(zip(names, names, strict=True)), dict.fromkeys(names, ""))
@@ -143,8 +141,9 @@ def _confusion(trial: Trial) -> Confusion | None:
     )
 
 
-def _commonest(confusion: Confusion | None) -> str:
+def _commonest(trial: Trial) -> str:
     """Commonest confusion of a trial as `sea as ice (3)`."""
+    confusion = _confusion(trial)
     if confusion is None or not confusion.commonest:
         return words.MISSING
     *pair, n = confusion.commonest[0]
@@ -191,42 +190,34 @@ def _missions(missions: Sequence[BriefMissions], trials: Sequence[Trial]) -> Sec
     played = [mission for brief in missions for mission in brief.missions]
     ranges = []
     for number in FIGURES:
-        if number.name in _GIST:
-            values = [mission.estimates[number.name].value for mission in played]
-            scaled = [value / number.scale for value in values if value is not None]
-            ranges += [f"{number.heading} {_span(scaled)} {number.unit}"] if scaled else []
+        estimates = [mission.estimates[number.name] for mission in played if number.name in _GIST]
+        if span := _span(estimates, number.scale):
+            ranges.append(f"{number.heading} {span} {number.unit}")
     if growing := {mission.trial for mission in played if mission.grows}:
         count = len({mission.trial for mission in played})
         ranges.append(f"{len(growing)} of {words.counted(count, 'trial')} overloaded")
     return Section("missions", "Mission", ", ".join(ranges) or "not simulated", blocks)
 
 
-def _span(values: Sequence[float]) -> str:
-    """`0.883 to 17.8`."""
-    low, high = words.number(min(values)), words.number(max(values))
-    return low if low == high else f"{low} to {high}"
+def _span(estimates: Iterable[Estimate | None], scale: float = 1.0) -> str:
+    """Lowest to highest value: `0.883 to 17.8`; empty without values."""
+    values = [estimate.value / scale for estimate in estimates if estimate and estimate.value is not None]
+    return words.span(values) if values else ""
 
 
 def _latency(trials: Sequence[Trial], named: Trials) -> Section:
     explained = words.timed(trials)
-    statements = [
-        (trial.key, text)
-        for trial in trials
-        for text in (
-            f"timed with {trial.scene.text}" if trial in explained else "",
-            f"up to {trial.concurrency} requests overlap" if trial.concurrency > 1 else "",
-        )
-    ]
+    statements = [(trial.key, f"timed with {trial.scene.text}") for trial in explained]
+    overlapping = [trial for trial in trials if trial.concurrency > 1]
+    statements += [(trial.key, f"up to {trial.concurrency} requests overlap") for trial in overlapping]
     blocks: list[Block] = [
         Notes(notes.shared(statements, named)),
         tables.latency(trials),
         *(Plot("targets"), Plot("latency"), Plot("sessions"), Plot("stages"), Plot("sustained")),
         *_under("Start and memory", tables.start(trials)),
     ]
-    latencies_s = [
-        trial.latency.value for trial in trials if trial.latency and trial.latency.value is not None
-    ]
-    gist = f"{_span(latencies_s)} s; sessions, stages, start and memory" if latencies_s else "not measured"
+    span = _span(trial.latency for trial in trials)
+    gist = f"{span} s; sessions, stages, start and memory" if span else "not measured"
     return Section("latency", "Latency", gist, blocks)
 
 
@@ -245,24 +236,19 @@ def _power(trials: Sequence[Trial], named: Trials, *, brief: bool = False) -> Se
     plots = [Plot("power-over-time"), Plot("energy")] if rails else []
     reading = [] if brief else reading_notes(trials)
     blocks = [*map(Text, reading), *headed, Notes(listed), *plots]
-    means_w = [trial.estimate("power_mean_w").value for trial in trials if trial.rails]
-    known_w = [mean_w for mean_w in means_w if mean_w is not None]
-    gist = f"mean {_span(known_w)} W, " if known_w else ""
+    span = _span(trial.estimate("power_mean_w") for trial in trials if trial.rails)
+    gist = f"mean {span} W, " if span else ""
     meters = dict.fromkeys(rail_text(rail) for trial in trials for rail in trial.rails)
     return Section("power", "Power", gist + (words.listed(list(meters)) or "not measured"), blocks)
 
 
 def _accuracy(judged: Judged, named: Trials) -> Section:
     trials, record = judged.trials, judged.results.experiment
-    statements = [
-        (trial.key, text)
-        for trial in record.trials
-        if trial.images is not None and trial.key in named.names
-        for text in (
-            f"taken on {trial.images.name} ({trial.images.n} images) at the model's own size",
-            words.reading(trial.images),
-        )
-    ]
+    statements = []
+    for planned in record.trials:
+        if planned.images is not None and planned.key in named.names:
+            taken = f"taken on {planned.images.name} ({planned.images.n} images) at the model's own size"
+            statements += [(planned.key, taken), (planned.key, words.reading(planned.images))]
     shares = {trial.key: trial.estimate("accuracy") for trial in trials}
     statements += [
         (trial.key, f"no accuracy: {shares[trial.key].reason}")
@@ -272,10 +258,9 @@ def _accuracy(judged: Judged, named: Trials) -> Section:
     right = {key: round(share.value * share.n) for key, share in shares.items() if share.value is not None}
     general = []
     if record.images is not None:
-        images = f"{words.plain(record.images.name, 80)} ({record.images.n} images)"
-        measured = f"Measured on {images}, with the artifact and the runtime that were timed."
-        is_measured = right or any(trial.estimate("auc").value is not None for trial in trials)
-        general += [measured if is_measured else f"Images: {images}.", words.reading(record.images)]
+        images = f"Images: {words.plain(record.images.name, 80)} ({record.images.n} images)."
+        timed = "Accuracy is that of the artifact and the runtime that were timed."
+        general += [f"{images} {timed}", words.reading(record.images)]
     if any("overlapping" in note for share in shares.values() for note in share.notes):
         general.append(words.OVERLAP_NOTE)
     matrices = [table for trial in trials for table in _confusion_tables(trial, named.names[trial.key])]
@@ -289,9 +274,8 @@ def _accuracy(judged: Judged, named: Trials) -> Section:
         *_under("Outputs compared with golden patches", golden(judged.results, named.names)),
     ]
     n = max((share.n for share in shares.values()), default=0)
-    counts = list(dict.fromkeys(map(str, sorted(right.values()))))
-    span = " to ".join(dict.fromkeys((counts[0], counts[-1]))) if counts else ""
-    return Section("accuracy", "Accuracy", f"{span} of {n} images right" if span else "not measured", blocks)
+    gist = f"{words.span(right.values(), 0)} of {n} images right" if right else "not measured"
+    return Section("accuracy", "Accuracy", gist, blocks)
 
 
 def _confusion_tables(trial: Trial, name: str) -> list[Table]:

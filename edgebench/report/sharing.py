@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
@@ -17,7 +18,6 @@ _NOTE = (
     "slowest worker's, with an interval that allows for its selection. Memory counts pages that several "
     "workers share once for each."
 )
-_SLOWDOWN = METRICS["slowdown"]
 
 
 def shared_trials(trials: Sequence[Trial]) -> list[Trial]:
@@ -48,22 +48,14 @@ def workers_table(trials: Sequence[Trial]) -> Table:
     names, labels = tables.trial_names(trials), words.labels(trials)
     workers = [(trial, worker) for trial in shared for worker in trial.workers]
     columns = [
-        tables.metric_column(
-            metric, [trial.estimate(metric.name, worker.number) for trial, worker in workers]
-        )
-        for metric in worker_metrics(shared)
+        (Column("Runs"), [worker_name(worker, labels) for _, worker in workers]),
+        (Column("Cores"), [",".join(map(str, worker.cores)) or "any" for _, worker in workers]),
     ]
-    rows = [
-        (
-            f"{names[trial.key]}, worker {worker.number}",
-            worker_name(worker, labels),
-            ",".join(map(str, worker.cores)) or "any",
-            *(column.texts[row] for column in columns),
-        )
-        for row, (trial, worker) in enumerate(workers)
-    ]
-    headings = (Column("Worker"), Column("Runs"), Column("Cores"), *(column.column for column in columns))
-    return Table("Workers", headings, tuple(rows))
+    for metric in worker_metrics(shared):
+        estimates = [trial.estimate(metric.name, worker.number) for trial, worker in workers]
+        columns.append(tables.metric_column(metric, estimates)[1:])
+    named = [f"{names[trial.key]}, worker {worker.number}" for trial, worker in workers]
+    return Table.of_columns("Workers", "Worker", named, columns)
 
 
 def slowdown_matrices(trials: Sequence[Trial]) -> list[Table]:
@@ -81,10 +73,8 @@ def slowdown_matrices(trials: Sequence[Trial]) -> list[Table]:
         slowdowns = cells.setdefault(target, {})
         running = [worker_name(worker, labels) for worker in trial.workers]
         for name, worker in zip(running, trial.workers, strict=True):
-            company = Counter(running) - Counter([name])
-            together = " + ".join(
-                f"{count} x {other}" if count > 1 else other for other, count in company.items()
-            )
+            company = (Counter(running) - Counter([name])).items()
+            together = " + ".join(f"{count} x {other}" if count > 1 else other for other, count in company)
             slowdown = trial.estimate("slowdown", worker.number)
             slowest = slowdowns.get((name, together), MISSING)
             if (slowdown.value or 0.0) > (slowest.value or 0.0):
@@ -94,14 +84,12 @@ def slowdown_matrices(trials: Sequence[Trial]) -> list[Table]:
 
 def _matrix(target: str, slowdowns: Mapping[tuple[str, str], Estimate]) -> Table:
     names = list(dict.fromkeys(name for name, _ in slowdowns))
-    columns = [Column("who \\ together with")]
-    texts = []
+    columns = []
     for together in dict.fromkeys(together for _, together in slowdowns):
         estimates = [slowdowns.get((name, together), MISSING) for name in names]
-        numbers = tuple(estimate.value for estimate in estimates)
-        columns.append(Column(together, figures=True, numbers=numbers))
-        texts.append([tables.estimate_text(estimate, _SLOWDOWN) for estimate in estimates])
-    return Table(target, tuple(columns), tuple(zip(names, *texts, strict=True)), look="matrix")
+        _, column, texts = tables.metric_column(METRICS["slowdown"], estimates)
+        columns.append((replace(column, heading=together), texts))
+    return replace(Table.of_columns(target, "who \\ together with", names, columns), look="matrix")
 
 
 def sharing_section(trials: Sequence[Trial], names: Trials) -> Section:

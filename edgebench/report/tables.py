@@ -24,21 +24,16 @@ def estimate_text(estimate: Estimate, metric: Metric, heading: str = "") -> str:
         metric: its metric.
         heading: heading of the column, which may name another unit than the base unit.
     """
-    if estimate.value is None:
-        ends = [end for end in (estimate.low, estimate.high) if end is not None]
-        return words.interval(estimate) if ends else words.MISSING
-    if heading.endswith("%"):
-        return words.interval(estimate, 0.01)
-    if metric.share_of:
-        is_difference = metric.unit == "points"
-        return words.interval(estimate) if is_difference else words.right_of(estimate)
+    scale = 0.01 if heading.endswith("%") else 1.0
+    if metric.unit == "s" and heading.endswith("ms"):
+        scale = 1e-3
+    if estimate.value is None or scale != 1.0:
+        return words.interval(estimate, scale)
+    if metric.share_of and metric.unit != "points":
+        return words.right_of(estimate)
     if metric.unit == "bytes":
         return words.size(round(estimate.value))
-    if metric.unit == "s" and heading.endswith("ms"):
-        return words.interval(estimate, 1e-3)
-    if metric.unit == "instruction":
-        return words.count(estimate.value)
-    return words.interval(estimate)
+    return words.count(estimate.value) if metric.unit == "instruction" else words.interval(estimate)
 
 
 def value_heading(metric: Metric) -> str:
@@ -65,9 +60,8 @@ def declared_texts(trial: Trial) -> list[str]:
     for metric in METRICS.values():
         declared = [estimate for _, estimate in trial.estimates_of(metric.name) if estimate.basis]
         declared = [estimate for estimate in declared if estimate.basis.startswith("declared")]
-        sources = list(
-            dict.fromkeys(words.plain(note) for estimate in declared for note in estimate.notes[:1])
-        )
+        notes = (words.plain(note) for estimate in declared for note in estimate.notes[:1])
+        sources = list(dict.fromkeys(notes))
         if sources and any(estimate.basis != "declared" for estimate in declared):
             texts.append(f"not measured: {words.listed(sources)}")
         elif sources:
@@ -98,18 +92,17 @@ def trial_names(trials: Sequence[Trial]) -> dict[str, str]:
     targets = words.grouped((words.plain(trial.target, 60), trial) for trial in trials)
     if len(targets) < 2:
         return names
-    if not any(trial.is_published for trial in trials):
-        return {
-            trial.key: f"{target}: {names[trial.key]}" for target, group in targets.items() for trial in group
-        }
-    published: dict[str, str] = {}  # one or two trials per device: their targets say most
+    has_published = any(trial.is_published for trial in trials)  # their targets say most
     for target, group in targets.items():
-        unmarked = [
-            replace(trial, marks=tuple(mark for mark in trial.marks if mark != PUBLISHED)) for trial in group
-        ]
-        for key, label in words.labels(unmarked).items():
-            published[key] = target if len(group) == 1 else f"{target}: {label}"
-    return published
+        if has_published:
+            marks = [tuple(mark for mark in trial.marks if mark != PUBLISHED) for trial in group]
+            names |= words.labels(
+                [replace(trial, marks=own) for trial, own in zip(group, marks, strict=True)]
+            )
+        for trial in group:
+            is_alone = has_published and len(group) == 1
+            names[trial.key] = target if is_alone else f"{target}: {names[trial.key]}"
+    return names
 
 
 def names_by_trial(trials: Sequence[Trial]) -> dict[str, tuple[str, ...]]:
@@ -156,10 +149,7 @@ def metric_column(
     heading = (metric.heading or metric.titled).replace("{stage}", words.plain(stage, 40))
     if statistic not in ("", metric.statistics[0]):
         heading = statistic.replace("mcnemar_p", "McNemar p")
-        texts = [
-            words.MISSING if estimate.value is None else words.number(estimate.value, 2)
-            for estimate in estimates
-        ]
+        texts = [words.number(estimate.value, 2) for estimate in estimates]
     else:
         texts = [estimate_text(estimate, metric, heading) for estimate in estimates]
     numbers = tuple(estimate.value for estimate in estimates)
@@ -175,35 +165,29 @@ def metric_table(
     `more` are headings with their cells.
     """
     names = trial_names(trials)
-    columns = [(column, texts) for _, column, texts in metric_columns(title, trials)]
+    columns = [column[1:] for column in metric_columns(title, trials)]
     columns += [(Column(heading, figures=True), list(texts)) for heading, texts in more]
-    columns = [(column, texts) for column, texts in columns if set(texts) != {words.MISSING}]
-    cells = [texts for _, texts in columns]
-    rows = [(names[trial.key], *row) for trial, *row in zip(trials, *cells, strict=True)]
-    return Table(title, (Column("Trial"), *(column for column, _ in columns)), tuple(rows), caption=caption)
+    filled = [column for column in columns if set(column[1]) != {words.MISSING}]
+    table = Table.of_columns(title, "Trial", [names[trial.key] for trial in trials], filled)
+    return replace(table, caption=caption)
 
 
 def latency(trials: Sequence[Trial]) -> Table:
     """Times within an image, with their sessions and passes."""
-    latencies = [trial.latency for trial in trials]
-    counts = [
-        (
-            "Sessions",
-            [words.MISSING if latency is None else str(len(latency.sessions)) for latency in latencies],
-        ),
-        (
-            "Passes or windows",
-            [words.MISSING if latency is None else str(latency.n) for latency in latencies],
-        ),
-    ]
+    latencies = [trial.latency or MISSING for trial in trials]
+    sessions = [str(len(latency.sessions) or words.MISSING) for latency in latencies]
+    passes = [str(latency.n or words.MISSING) for latency in latencies]
+    counts = (("Sessions", sessions), ("Passes or windows", passes))
     return metric_table("latency", trials, words.MEDIAN, *counts)
 
 
 def start(trials: Sequence[Trial]) -> Table:
     """Times of a session's start, memory, and the build, once per board."""
-    seconds = [trial.built.seconds if trial.built else None for trial in trials]
-    built = [words.MISSING if time_s is None else words.number(time_s) for time_s in seconds]
+    built = [words.number(trial.built.seconds if trial.built else None) for trial in trials]
     return metric_table("start", trials, "mean over the sessions", ("Build on the board, s", built))
+
+
+_DELIVERY = (("Rate, Hz", "effective_hz"), ("Longest gap, s", "longest_gap_s"))  # fields of a rail
 
 
 def power_tables(trials: Sequence[Trial], *, brief: bool = False) -> list[Table]:
@@ -212,32 +196,25 @@ def power_tables(trials: Sequence[Trial], *, brief: bool = False) -> list[Table]
     `brief` leaves out percentiles and the rate of the meter.
     """
     names = trial_names(trials)
-    rails: dict[tuple[bool, str], list[tuple[Trial, Rail]]] = {}
-    for trial in trials:
-        for place, rail in enumerate(trial.rails):
-            rails.setdefault((place > 0, rail_text(rail)), []).append((trial, rail))
+    rails = words.grouped(
+        ((place > 0, rail_text(rail)), (trial, rail))
+        for trial in trials
+        for place, rail in enumerate(trial.rails)
+    )
     has_others = any(is_other for is_other, _ in rails)
     tables = []
     for (is_other, name), pairs in sorted(rails.items(), key=lambda item: item[0][0]):
         columns = []
         for metric in metrics_in("power"):
-            if brief and metric.statistics[0] in PERCENTILES:
-                continue
-            keys = [EstimateKey(metric.name, metric.statistics[0], rail=rail.name) for _, rail in pairs]
-            pairs_of_keys = zip(pairs, keys, strict=True)
-            estimates = [trial.estimates.get(key, MISSING) for (trial, _), key in pairs_of_keys]
-            _, column, texts = metric_column(metric, estimates)
-            columns.append((column, texts))
-        if not brief:
-            delivery = {
-                "Rate, Hz": [rail.effective_hz for _, rail in pairs],
-                "Longest gap, s": [rail.longest_gap_s for _, rail in pairs],
-            }
-            for heading, numbers in delivery.items():
-                texts = [words.MISSING if number is None else words.number(number) for number in numbers]
-                columns.append((Column(heading, figures=True, numbers=tuple(numbers)), texts))
-        cells = [texts for _, texts in columns]
-        rows = [(names[trial.key], *row) for (trial, _), *row in zip(pairs, *cells, strict=True)]
+            if not (brief and metric.statistics[0] in PERCENTILES):
+                key = EstimateKey(metric.name, metric.statistics[0])
+                estimates = [
+                    trial.estimates.get(key._replace(rail=rail.name), MISSING) for trial, rail in pairs
+                ]
+                columns.append(metric_column(metric, estimates)[1:])
+        for heading, field in () if brief else _DELIVERY:
+            numbers = tuple(getattr(rail, field) for _, rail in pairs)
+            columns.append((Column(heading, figures=True, numbers=numbers), [*map(words.number, numbers)]))
         title = f"{name} (represents the board)" if has_others and not is_other else name
-        tables.append(Table(title, (Column("Trial"), *(column for column, _ in columns)), tuple(rows)))
+        tables.append(Table.of_columns(title, "Trial", [names[trial.key] for trial, _ in pairs], columns))
     return tables

@@ -149,14 +149,8 @@ def print_table(console: Console, table: Table) -> None:
         console.print(grid)
         return
     has_words = any(column.long for column in table.columns)
-    for heading, *signs in _LAYOUTS[:2] if has_words else _LAYOUTS:
-        folded = _folded(table, heading, signs)
-        if _least_width(folded) <= console.width:
-            console.print(_rich_table(console, folded))
-            return
-    parts = list(_column_parts(table, console.width))
-    if all(_least_width(part) <= console.width for part in parts):
-        _print_parts(console, parts)
+    layouts = (_folded(table, heading, signs) for heading, *signs in _LAYOUTS[: 2 if has_words else None])
+    if _print_parts(console, layouts, table):
         return
     for row in table.rows:
         console.print(cell(console, row[0], "bold"))
@@ -164,11 +158,17 @@ def print_table(console: Console, table: Table) -> None:
             lines(console, [f"{column.heading}: {text}" if text else ""], indent=4)
 
 
-def _print_parts(console: Console, parts: Sequence[Table]) -> None:
+def _print_parts(console: Console, layouts: Iterable[Table], table: Table, *, always: bool = False) -> bool:
+    """Print the first layout that fits, else parts of the table; False if no part fits, unless `always`."""
+    fitting = (layout for layout in layouts if _least_width(layout) <= console.width)
+    parts = [layout] if (layout := next(fitting, None)) else list(_column_parts(table, console.width))
+    if not always and any(_least_width(part) > console.width for part in parts):
+        return False
     for number, part in enumerate(parts):
         if number:
             console.print()
         console.print(_rich_table(console, part))
+    return True
 
 
 def _folded(table: Table, heading: int, signs: Sequence[str] = ()) -> Table:
@@ -265,27 +265,24 @@ def _print_matrix(console: Console, matrix: Matrix, details: bool) -> None:
 
     No cell is cut, and every part begins with the trials' names.
     """
-    rows = matrix.all_rows if details else matrix.rows
     profiles = tuple(replace(column, verdict=True) for column in matrix.profiles)
     count = len(matrix.columns)
     # The first estimate, which decides most, keeps its interval longest.
     choices = [(kept, count) for kept in range(count, 0, -1)]
     choices += [(1, shown) for shown in range(count - 1, 1, -1)]
+    tables = []
     for intervals, shown in (*choices, (0, min(count, 2)), (0, min(count, 1))):
-        cells = tuple(
+        rows = tuple(
             (
                 row.name,
                 *(cell.text for cell in row.estimates[: min(intervals, shown)]),
                 *(cell.value for cell in row.estimates[intervals:shown]),
                 *(cell.short if cell else "" for cell in row.profiles),
             )
-            for row in rows
+            for row in (matrix.all_rows if details else matrix.rows)
         )
-        table = Table("", (Column(""), *matrix.columns[:shown], *profiles), cells, look="plain")
-        laid_out = (_folded(table, width) for width in (14, 9))
-        fitting = [layout for layout in laid_out if _least_width(layout) <= console.width][:1]
-        if fitting:
-            break
-    _print_parts(console, fitting or list(_column_parts(table, console.width)))
+        tables.append(Table("", (Column(""), *matrix.columns[:shown], *profiles), rows, look="plain"))
+    layouts = (_folded(table, width) for table in tables for width in (14, 9))
+    _print_parts(console, layouts, tables[-1], always=True)
     if matrix.folded and not details:
         line(console, f"{matrix.rest} with --details.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
+from itertools import count as count_from
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edgebench.judge.metrics import METRICS
@@ -76,20 +77,25 @@ def decimals(value: float, digits: int = 3) -> int:
 
 def fixed(value: float, places: int, sign: str = "-") -> str:
     """With `places` decimal places; with three digits and an exponent from 1e15 on."""
+    if not math.isfinite(value):
+        return MISSING
     return f"{value:{sign}.2e}" if abs(value) >= LARGE else f"{value:{sign}.{places}f}"
 
 
-def number(value: float, digits: int = 3) -> str:
+def number(value: float | None, digits: int = 3) -> str:
     """A figure with at least three significant digits, never in exponent form below 1e15."""
-    if not math.isfinite(value):
-        return MISSING
-    return fixed(value, decimals(value, digits))
+    return MISSING if value is None else fixed(value, decimals(value, digits))
+
+
+def span(values: Iterable[float], places: int | None = None) -> str:
+    """Lowest to highest value: `0.883 to 17.8`. Decimal places: `places`, else those of three digits."""
+    ordered = sorted(values)
+    ends = [number(end) if places is None else fixed(end, places) for end in (*ordered[:1], *ordered[-1:])]
+    return " to ".join(dict.fromkeys(ends)) or MISSING
 
 
 def signed(value: float) -> str:
     """A margin: `+4.19`, `-0.210`, `+269.77`; decimals are kept, since a margin is a difference."""
-    if not math.isfinite(value):
-        return MISSING
     return fixed(value, max(2 if abs(value) < 1e4 else 0, decimals(value)), "+")
 
 
@@ -102,7 +108,7 @@ def outward(value: float, places: int, *, up: bool) -> str:
 
 
 def estimate(
-    value: float | Sequence[float] | None,
+    value: float | None,
     low: float | None = None,
     high: float | None = None,
     unit: str = "",
@@ -113,15 +119,13 @@ def estimate(
     differ, and is shown by its ends: `0.920 (0.100 to 8.700)`; what has one end: `3.20 W, from 3.18`, unless
     that reads as the figure does. `unit` has its space.
     """
-    if isinstance(value, Sequence):
-        return f"{quantity(value)}{unit}"
     value, low, high = (
         part if part is not None and math.isfinite(part) else None for part in (value, low, high)
     )
-    places = max(
-        (decimals(part) for part in ((low, high) if value is None else (value,)) if part is not None),
-        default=0,
-    )
+    if low == high == value:  # exact, or all missing
+        return number(value) + (unit if value is not None else "")
+    shown = [part for part in ((low, high) if value is None else (value,)) if part is not None]
+    places = max(map(decimals, shown))
     is_wide, half = True, 0.0
     if value is not None and low is not None and high is not None:
         half = max(high - value, value - low)
@@ -129,34 +133,24 @@ def estimate(
         finest = abs(low) if is_wide else half
         if half > 0:
             places = max(places, min(decimals(finest, 1), decimals(value, 5)))
-    least = "" if low is None else outward(low, places, up=False)
-    upper = "" if high is None else outward(high, places, up=True)
-    ends = (
-        f"{least} to {upper}"
-        if least and upper
-        else f"from {least}"
-        if least
-        else f"up to {upper}"
-        if upper
-        else ""
-    )
+    least = [] if low is None else [outward(low, places, up=False)]
+    upper = [] if high is None else [outward(high, places, up=True)]
+    ends = " to ".join(least + upper)
+    if value is not None and least and upper:
+        ends = f" ({ends})" if is_wide else f" ±{outward(half, places, up=True)}"
+        return f"{fixed(value, places)}{ends}{unit}"
+    if len(least + upper) == 1:
+        ends = f"{'from' if least else 'up to'} {ends}"
     if value is None:
-        return f"{ends}{unit}" if ends else MISSING
+        return f"{ends}{unit}"
     text = fixed(value, places)
-    if not is_wide:
-        return f"{text} ±{outward(half, places, up=True)}{unit}"
-    if least and upper:
-        return f"{text} ({ends}){unit}"
-    return f"{text}{unit}, {ends}" if ends and text not in (least, upper) else f"{text}{unit}"
+    return f"{text}{unit}, {ends}" if ends and text not in least + upper else f"{text}{unit}"
 
 
 def interval(shown: Estimate, scale: float = 1.0) -> str:
     """An estimate with its interval, without its unit, which is `scale` base units."""
-    if shown.is_exact and shown.value is not None:
-        return estimate(shown.value / scale)
-    value, low, high = (
-        None if number is None else number / scale for number in (shown.value, shown.low, shown.high)
-    )
+    ends = (shown.value, shown.low, shown.high)
+    value, low, high = (None if part is None else part / scale for part in ends)
     return estimate(value, low, high)
 
 
@@ -170,9 +164,9 @@ def size(count: int | None) -> str:
     return f"{count} B"
 
 
-def percent(part: float, digits: int = 1) -> str:
-    """A share of one as `95.4 %`."""
-    return f"{100 * part:.{digits}f} %"
+def percent(part: float | None, digits: int = 1) -> str:
+    """A share of one as `95.4 %`; the sign for a missing one."""
+    return MISSING if part is None else f"{100 * part:.{digits}f} %"
 
 
 def timed(trials: Sequence[Trial]) -> list[Trial]:
@@ -255,14 +249,14 @@ def labels(trials: Sequence[Trial]) -> dict[str, str]:
     runs = series(trials)
     names: dict[str, str] = {}
     for trial in trials:
-        parts = [runs[trial.key]]
-        if trial.depth_multiplier is not None:
-            parts.insert(0, depth(trial.depth_multiplier))
-        if len(families) > 1 or trial.depth_multiplier is None:
-            parts.insert(0, plain(_family(trial), 40))
-        if trial.marks:
-            parts.append(plain(" ".join(trial.marks), 40))
-        names[trial.key] = " ".join(parts)
+        has_depth = trial.depth_multiplier is not None
+        parts = (
+            plain(_family(trial), 40) if len(families) > 1 or not has_depth else "",
+            depth(trial.depth_multiplier) if has_depth else "",
+            runs[trial.key],
+            plain(" ".join(trial.marks), 40),
+        )
+        names[trial.key] = " ".join(filter(None, parts))
     for alike in grouped(((trial.target, names[trial.key]), trial) for trial in trials).values():
         if len(alike) > 1:  # the key alone tells them apart
             names.update({trial.key: f"{names[trial.key]} {trial.key[:6]}" for trial in alike})
@@ -301,8 +295,6 @@ def spaced(unit: str) -> str:
 
 def quantity(value: float | Sequence[float] | None) -> str:
     """One number, or the numbers of a body: `10 x 70 x 80`."""
-    if value is None:
-        return MISSING
     if isinstance(value, Sequence):
         return " x ".join(f"{part:g}" for part in value)
     return number(value)
@@ -311,14 +303,13 @@ def quantity(value: float | Sequence[float] | None) -> str:
 def limit(requirement: Requirement) -> str:
     """A requirement as a formula: `latency per image ≤ 4.42 s`; a wish: `mass ≤ 50 g, wanted`."""
     formula = f"{subject(requirement)} {bound(requirement.limit, requirement.unit, requirement.at_least)}"
-    return f"{formula}, wanted" if requirement.wanted else formula
+    return f"{formula}{', wanted' if requirement.wanted else ''}"
 
 
 def bound(limit: float | Sequence[float], unit: str, at_least: bool) -> str:
     """A limit: `≤ 4.42 s`."""
-    text = (
-        quantity(limit) if isinstance(limit, Sequence) else f"{limit:.0f}" if limit >= 1e6 else f"{limit:g}"
-    )
+    sides = limit if isinstance(limit, Sequence) else [limit]
+    text = " x ".join(f"{side:.0f}" if side >= 1e6 else f"{side:g}" for side in sides)
     return f"{'≥' if at_least else '≤'} {text}{spaced(unit)}"
 
 
@@ -354,7 +345,7 @@ def distance(verdict: Verdict) -> str:
 
 
 SYMBOLS = {"pass": "✓", "fail": "✕", "inconclusive": "≈", "unknown": "?"}
-"""Shown with a verdict's word, so that colour is never the only difference."""
+"""Symbols of verdicts, so that colour is never the only difference."""
 
 STANDINGS = {"pass": "✓", "so far": "○", "inconclusive": "≈", "unknown": "?", "fail": "✕"}
 """Symbols of a trial against a whole profile, the best first: `so far` is for screens alone."""
@@ -372,24 +363,19 @@ def judged(verdict: Verdict) -> str:
         shown = replace(shown, high=None)  # an end that passes no limit
     ends = [end for end in (shown.low, shown.high) if end is not None]
     if shown.value is None and len(ends) == 1:
-        side = ("above" if shown.strict else "at least") if shown.high is None else ""
-        side = side or ("below" if shown.strict else "at most")
+        strictly, loosely = ("above", "at least") if shown.high is None else ("below", "at most")
         end = ends[0] / verdict.requirement.scale
-        return f"{side} {quantity(end)}{unit}" if math.isfinite(end) else "without end"
+        side = strictly if shown.strict else loosely
+        return f"{side} {number(end)}{unit}" if math.isfinite(end) else "without end"
     text = interval(shown, verdict.requirement.scale)
     return text if text == MISSING else f"{text}{unit}"
 
 
 def value(verdict: Verdict) -> str:
     """The estimate that was judged, with its basis: `4.25 ±0.03 W (board)`."""
-    text = judged(verdict)
-    return f"{text} ({basis(verdict)})" if text != MISSING and basis(verdict) else text
-
-
-def basis(verdict: Verdict) -> str:
-    """Scope of a power meter, `board`, or kind of a declared number, `declared maximum`; "" for others."""
-    basis = verdict.estimate.basis
-    return "" if basis in ("declared", "published") else plain(basis, 20)
+    text, basis = judged(verdict), verdict.estimate.basis
+    has_basis = text != MISSING and basis not in ("", "declared", "published")
+    return f"{text} ({plain(basis, 20)})" if has_basis else text
 
 
 def margin(verdict: Verdict) -> str:
@@ -412,9 +398,7 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 
 def listed(items: Sequence[str], conjunction: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return (
-        items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {conjunction} {items[-1]}" if items else ""
-    )
+    return f" {conjunction} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
 NAMED = 3  # that a sentence names one by one
@@ -442,6 +426,12 @@ def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return groups
 
 
+def unused(name: str, taken: Container[str]) -> str:
+    """Name, or `NAME (2)` and so on where it is taken."""
+    names = chain([name], (f"{name} ({number})" for number in count_from(2)))
+    return next(free for free in names if free not in taken)
+
+
 def advice(finding: Mapping[str, object]) -> str:
     """Finding of doctor, followed by its fix."""
     return "; ".join(str(finding[name]) for name in ("message", "fix") if finding.get(name))
@@ -450,12 +440,8 @@ def advice(finding: Mapping[str, object]) -> str:
 def subjects(findings: Sequence[Mapping[str, object]]) -> list[str]:
     """Subjects of doctor's findings, with their targets where these differ."""
     several = len({finding.get("target") for finding in findings}) > 1
-    return [
-        f"{finding['target']}: {finding.get('subject', '')}"
-        if several and finding.get("target")
-        else str(finding.get("subject", ""))
-        for finding in findings
-    ]
+    names = ("target", "subject") if several else ("subject",)
+    return [": ".join(str(finding[name]) for name in names if finding.get(name)) for finding in findings]
 
 
 def count(value: float) -> str:

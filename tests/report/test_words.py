@@ -169,7 +169,6 @@ def test_the_value_of_power_is_shown_with_what_the_meter_covers() -> None:
         ((None, 1.0, None), "from 1.00 s"),
         ((None, None, 2.0), "up to 2.00 s"),
         ((None, None, None), "-"),
-        (((10.0, 70.5, 80.0),), "10 x 70.5 x 80 s"),
         ((math.nan, 1.0, math.inf), "from 1.00 s"),
     ],
 )
