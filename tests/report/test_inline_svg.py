@@ -17,6 +17,7 @@ def drawn(colour: str = "#0072B2") -> tuple[bytes, dict[str, str]]:
     with drawing.style():
         figure = Figure(figsize=(4, 3), layout="constrained")
         axes = figure.subplots()
+        drawing.dress(axes)
         [line] = axes.plot(
             [1, 2, 3], [1.123456789, 2, 3], marker="o", color=colour, label=drawing.label(NAME)
         )
