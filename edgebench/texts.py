@@ -8,6 +8,11 @@ def share_text(number: float) -> str:
     return f"{100 * number:.3g} %"
 
 
+def joined(*texts: str) -> str:
+    """Sentences in one text, apart by semicolons; empty ones are left out."""
+    return "; ".join(filter(None, texts))
+
+
 def duration_text(seconds: float) -> str:
     """Seconds in words: `30 min`, `90 s`, `1 h 30 min`."""
     whole = round(seconds)

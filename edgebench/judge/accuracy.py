@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from edgebench.judge.trial import Confusion, Estimate
 from edgebench.results.load import StoredResults
 from edgebench.results.rows import Rows
 from edgebench.stats.auc import Floats
-from edgebench.stats.compare import paired_difference, wilson
+from edgebench.stats.compare import mcnemar, paired_difference, wilson
 
 MAX_CONFUSION = 200
 """Classes up to which the confusion matrix is kept."""
@@ -122,33 +122,13 @@ def _shortened(names: Sequence[str]) -> str:
     return shown if len(names) <= 8 else f"{shown}, ... {len(names)} in all"
 
 
-@dataclass(frozen=True)
-class ScoredImages:
-    """Labelled images with the scores of all classes.
+def among_highest(
+    rows: Rows, sessions: Sequence[int], labelled_as: Sequence[str], classes: Sequence[str], count: int
+) -> NDArray[np.bool_] | None:
+    """Labelled images whose label is among the highest scores, bool [n]; a tie goes to the lower class.
 
-    Attributes:
-        label: class of the artifact, int64 [n].
-        scores: one row per image, float [n, classes]; NaN where the scores were no numbers.
+    Of the last finished session that has scores of all classes; None without labels or scores.
     """
-
-    label: NDArray[np.int64]
-    scores: Floats
-
-    def among_highest(self, count: int) -> NDArray[np.bool_]:
-        """Images whose label is among the highest scores, bool [n]; a tie goes to the lower class."""
-        rows = np.arange(len(self.label))
-        own = self.scores[rows, self.label]
-        classes = np.arange(self.scores.shape[1])
-        tied_before = (self.scores == own[:, None]) & (classes < self.label[:, None])
-        before = (self.scores > own[:, None]).sum(axis=1) + tied_before.sum(axis=1)
-        among: NDArray[np.bool_] = np.isfinite(own) & (before < count)
-        return among
-
-
-def scored_images(
-    rows: Rows, sessions: Sequence[int], labelled_as: Sequence[str], classes: Sequence[str]
-) -> ScoredImages | None:
-    """Labelled images with scores of the last finished session that has any; None without labels."""
     last = _last_of(rows, "images", sessions)
     if last is None or "scores" not in last:
         return None
@@ -159,10 +139,12 @@ def scored_images(
     lists = np.asarray(last["scores"])[labelled]
     if not len(labelled) or any(len(scores) != len(classes) for scores in lists):
         return None
-    return ScoredImages(
-        _translated(label[labelled], labelled_as, classes),
-        np.stack([np.asarray(each, np.float64) for each in lists]),
-    )
+    label = _translated(label[labelled], labelled_as, classes)[:, None]
+    scores = np.stack([np.asarray(row, np.float64) for row in lists])
+    own = np.take_along_axis(scores, label, axis=1)
+    before = (scores > own) | ((scores == own) & (np.arange(len(classes)) < label))
+    among: NDArray[np.bool_] = np.isfinite(own[:, 0]) & (before.sum(axis=1) < count)
+    return among
 
 
 def confusion_of(
@@ -176,23 +158,16 @@ def confusion_of(
         return None
     labelled = predictions.label >= 0
     label, predicted = predictions.label[labelled], predictions.predicted[labelled]
-    n = np.bincount(label, minlength=len(classes))
-    right = np.bincount(label[label == predicted], minlength=len(classes))
+    sides = (label, label[label == predicted])
+    n, right = (tuple(np.bincount(side, minlength=len(classes)).tolist()) for side in sides)
     counts: tuple[tuple[int, ...], ...] = ()
     if len(classes) <= MAX_CONFUSION:
         matrix = np.zeros((len(classes), len(classes)), dtype=np.int64)
         named = predicted >= 0
         np.add.at(matrix, (label[named], predicted[named]), 1)
         counts = tuple(tuple(row) for row in matrix.tolist())
-    return Confusion(
-        images,
-        tuple(classes),
-        tuple(map(int, n)),
-        tuple(map(int, right)),
-        counts,
-        _commonest_confusions(label, predicted),
-        worker,
-    )
+    commonest = _commonest_confusions(label, predicted)
+    return Confusion(images, tuple(classes), n, right, counts, commonest, worker)
 
 
 def _commonest_confusions(
@@ -210,31 +185,28 @@ def share_right(k: int, n: int, *notes: str) -> Estimate:
     return Estimate(k / n, low, high, n=n, final=True).with_notes(f"{k} of {n}", *notes)
 
 
-class Agreement(NamedTuple):
-    """Comparison of two variants over the images that both predicted."""
-
-    alike: int
-    n: int
-    only_this_right: int
-    only_fp32_right: int
-    is_labelled: bool
-
-
-def agreement_of(this: Predictions, fp32: Predictions) -> Agreement | None:
-    """Agreement of a variant with fp32; None where they share no image."""
+def agreement_of(this: Predictions, fp32: Predictions) -> tuple[Estimate, Estimate] | None:
+    """Share of images of one prediction, and p of McNemar's exact test; None where they share no image."""
     _, at_this, at_fp32 = np.intersect1d(this.index, fp32.index, return_indices=True)
-    if not len(at_this):
+    if not (n := len(at_this)):
         return None
     mine, theirs = this.predicted[at_this], fp32.predicted[at_fp32]
     label = this.label[at_this]
     labelled = (label >= 0) & (label == fp32.label[at_fp32])
-    return Agreement(
-        int(((mine == theirs) & (mine >= 0)).sum()),
-        len(at_this),
-        int((labelled & (mine == label) & (theirs != label)).sum()),
-        int((labelled & (mine != label) & (theirs == label)).sum()),
-        bool(labelled.any()),
-    )
+    equal = int(((mine == theirs) & (mine >= 0)).sum())
+    only_this = int((labelled & (mine == label) & (theirs != label)).sum())
+    only_fp32 = int((labelled & (mine != label) & (theirs == label)).sum())
+    only = _only_right(only_fp32, only_this)
+    no_interval = "McNemar's test takes the place of an interval"
+    share = Estimate(equal / n, n=n, reason=no_interval, final=True).with_notes(f"{equal} of {n}", only)
+    if not labelled.any():
+        return share, Estimate(reason="the images are not labelled")
+    p = mcnemar(only_this, only_fp32)
+    return share, Estimate(p, n=n, reason="a p-value has no interval", final=True).with_notes(only)
+
+
+def _only_right(only_fp32: int, only_this: int) -> str:
+    return f"{only_fp32} right with fp32 alone and {only_this} with this alone"
 
 
 def matched_counts(this: Predictions, other: Predictions) -> tuple[int, int, int] | None:
@@ -260,5 +232,4 @@ def drop_of(this: Predictions, fp32: Predictions) -> Estimate | None:
         return None
     only_this, only_fp32, n = counts
     points, low, high = (POINTS * share for share in paired_difference(only_fp32, only_this, n))
-    only = f"{only_fp32} right with fp32 alone and {only_this} with this alone"
-    return Estimate(points, low, high, n=n, final=True).with_notes(only)
+    return Estimate(points, low, high, n=n, final=True).with_notes(_only_right(only_fp32, only_this))

@@ -151,18 +151,13 @@ def _observed(record: SessionRecord, columns: Mapping[str, Sequence[Column]]) ->
     steady = record.windows_ns.get("steady")
     if steady is None or record.emulated:  # nothing of an emulator is a time that could be disturbed
         return Observed()
-    totals = {
-        recorded_name(info): {
-            str(channel.get("name"))
-            for channel in channels
-            if isinstance(channel, Mapping) and channel.get("total") is True
-        }
-        for info in record.probes
-        if isinstance(channels := info.get("channels"), list | tuple)
-    }
-    observed = _worst(
-        [_by_one_probe(of_probe, totals.get(probe, set()), steady) for probe, of_probe in columns.items()]
-    )
+    totals: dict[str, set[str]] = {probe: set() for probe in columns}
+    for info in record.probes:
+        channels = info.get("channels")
+        for channel in channels if isinstance(channels, list | tuple) else ():
+            if isinstance(channel, Mapping) and channel.get("total") is True:
+                totals.setdefault(recorded_name(info), set()).add(str(channel.get("name")))
+    observed = _worst([_by_one_probe(of_probe, totals[probe], steady) for probe, of_probe in columns.items()])
     # Several workers put each other off their cores.
     several = len(record.workers) > 1
     return replace(observed, involuntary_per_s=None, several=True) if several else observed
@@ -266,18 +261,22 @@ def sustained_of(
     trends = [trend for at_s, scene_s in series if (trend := heat(at_s, scene_s)) is not None]
     first_s = fmean(trend.first for trend in trends) if trends else None
     last_s = fmean(trend.last for trend in trends) if trends else None
-    because = [*_by_latency(trends, len(series)), *_by_telemetry(observed)]
+    slowed = (it for it in _telemetry_cautions(observed) if it.flag in (Flag.THROTTLED, Flag.CLOCK_DROP))
+    because = [
+        *_by_latency(trends, len(series)),
+        *(replace(caution, celsius=None).sentence() for caution in slowed),
+    ]
     if because and (celsius := hottest(observed)) is not None:
         because.append(f"the hottest sensor read up to {celsius:.0f} °C")
     medians = [minute_medians(at_s, scene_s) for at_s, scene_s in series]
-    minutes = []
-    for minute in sorted({minute for session in medians for minute in session}):
-        measured = [session[minute] for session in medians if minute in session]
-        minutes.append(
-            Minute(minute, fmean(median_s for median_s, _ in measured), sum(n for _, n in measured))
-        )
+    minutes: dict[int, list[tuple[float, int]]] = {}
+    for minute, measured in itertools.chain.from_iterable(session.items() for session in medians):
+        minutes.setdefault(minute, []).append(measured)
     return Sustained(
-        minutes=tuple(minutes),
+        minutes=tuple(
+            Minute(minute, fmean(median_s for median_s, _ in measured), sum(n for _, n in measured))
+            for minute, measured in sorted(minutes.items())
+        ),
         first_quarter_s=first_s,
         last_quarter_s=last_s,
         ratio=last_s / first_s if first_s and last_s else None,
@@ -298,18 +297,6 @@ def _by_latency(trends: Sequence[Heat], sessions: int) -> Iterator[str]:
             f"latency rose by up to {max(rising):.1%} over the session (Theil-Sen) "
             f"in {len(rising)} of {sessions} sessions"
         )
-
-
-def _by_telemetry(observed: Sequence[Observed]) -> Iterator[str]:
-    by_flag = {caution.flag: caution for caution in _telemetry_cautions(observed)}
-    if drop := by_flag.get(Flag.CLOCK_DROP):
-        yield (
-            f"{drop.what} dropped by up to {drop.ratio:.0%}, more than {CLOCK_DROP_LIMIT:.0%}, "
-            f"in {drop.count} of {drop.of} sessions"
-        )
-    if throttled := by_flag.get(Flag.THROTTLED):
-        sessions = f"{throttled.count} of {throttled.of} sessions"
-        yield f"the board reported throttling ({throttled.what}) in {sessions}"
 
 
 # Declared boards, and contradictions of the machine that was measured.
@@ -408,12 +395,7 @@ def cautions(
             unit=steady.unit,
             what=f"{steady.measured_patches} of {steady.scene_patches} patches",
         ),
-        *_counted(
-            Flag.UNTIMED_STAGES,
-            len(untimed),
-            len(ok),
-            what=omissions,
-        ),
+        *_counted(Flag.UNTIMED_STAGES, len(untimed), len(ok), what=omissions),
         *_counted(Flag.EMULATED, sum(record.emulated for record in ok), len(ok)),
         *(Caution(Flag.BOARD_UNCONFIRMED, what=f"{doubted}; {doubt}") for doubt in list(doubts.values())[:1]),
         *_by_text(Flag.SAID, len(records), (record.warnings for record in records)),
@@ -505,21 +487,20 @@ def _probe_cautions(records: Sequence[SessionRecord]) -> Iterator[Caution]:
     total = len(records)
     opened = [{recorded_name(info) for info in record.probes} for record in records]
     sessions = list(zip(records, opened, strict=True))
-    absent = Counter(
-        reason
+    absent = (
+        [
+            reason
+            for meter, reason in record.probe_reasons.items()
+            if meter and probe_name(meter) not in probes
+        ]
         for record, probes in sessions
-        for meter, reason in record.probe_reasons.items()
-        if meter and probe_name(meter) not in probes
     )
-    yield from (Caution(Flag.METER_ABSENT, count, total, what=reason) for reason, count in absent.items())
-    yield from _by_text(
-        Flag.PROBE_LOST,
-        total,
-        (
-            [reason for probe, reason in reasons_by_probe(record).items() if probe in probes]
-            for record, probes in sessions
-        ),
+    yield from _by_text(Flag.METER_ABSENT, total, absent)
+    lost = (
+        [reason for probe, reason in reasons_by_probe(record).items() if probe in probes]
+        for record, probes in sessions
     )
+    yield from _by_text(Flag.PROBE_LOST, total, lost)
     rejected: dict[str, list[tuple[int, Any]]] = {}
     for info in (info for record in records for info in record.probes):
         count = info.get("rejected")

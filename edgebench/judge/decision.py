@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgebench.judge.next_steps import next_steps, passing_limit, settling_steps
+from edgebench.judge.next_steps import next_steps, passing_limit, relative_change, settling_steps
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import WORDS, Limit, NextStep, Overall, Verdict, Word
+from edgebench.judge.verdict import WORDS, NextStep, Overall, Verdict, Word
 from edgebench.stats.interval import Count
 
 Outcome = Literal["satisfied", "open", "missed", "unmeasured"]
@@ -133,25 +133,21 @@ def _overloads(results: Sequence[Overall]) -> tuple[Overload, ...]:
 def _effort(trial: Trial, missed: Sequence[Verdict]) -> tuple[float, ...]:
     """Rank by effort: failed limits that no looser one helps, then the number and shares of looser ones."""
     limits = [(verdict, passing_limit(trial, verdict.requirement)) for verdict in missed]
-    shares = [_share(verdict, to) for verdict, to in limits if to is not None]
+    shares = [relative_change(verdict.requirement, to) for verdict, to in limits if to is not None]
     lacking = [verdict.word for verdict, to in limits if to is None]
     looser = (len(shares), max(shares, default=0.0), sum(shares))
-    latency_s = trial.latency.value if trial.latency else None
-    return (lacking.count("fail"), *looser, len(lacking), math.inf if latency_s is None else latency_s)
+    return (lacking.count("fail"), *looser, len(lacking), latency_s(trial))
 
 
-def _share(verdict: Verdict, to: Limit) -> float:
-    """Change from a limit to another as a share of it; of a size, of the side that takes most."""
-    scale, limit = verdict.requirement.scale, verdict.requirement.limit
-    olds = [side * scale for side in (limit if isinstance(limit, tuple) else (limit,))]
-    news = to if isinstance(to, tuple) else (to,)
-    return max(abs(new - old) / old for old, new in zip(olds, news, strict=True))
+def latency_s(trial: Trial) -> float:
+    """Latency in s; infinite without one."""
+    value = trial.latency.value if trial.latency else None
+    return math.inf if value is None else value
 
 
 def _slowness(trial: Trial) -> tuple[bool, float]:
     """Rank by latency; times of inference alone, which are another metric, come last."""
-    latency_s = trial.latency.value if trial.latency else None
-    return trial.latency_metric != "image_s", math.inf if latency_s is None else latency_s
+    return trial.latency_metric != "image_s", latency_s(trial)
 
 
 def is_level(trial: Trial, first: Trial) -> bool:

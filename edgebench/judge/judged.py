@@ -22,6 +22,7 @@ from edgebench.records.target import BOARD_FIGURES, BoardFigure
 from edgebench.results.load import StoredResults, load
 from edgebench.results.revisions import planned_name, swept_name
 from edgebench.suggest import choose, short
+from edgebench.texts import joined
 
 if TYPE_CHECKING:
     from edgebench.judge.mission import Mission
@@ -189,16 +190,12 @@ def missions(
     trials = chosen_trials(judged.trials, chosen, names or {})
     measured = [trial for trial in trials if trial.latency is not None]
     if not measured:
-        reasons = sorted(
-            {reason for trial in trials if (reason := trial.reason or trial.estimate("image_s").reason)}
-        )
+        reasons = sorted({trial.reason or trial.estimate("image_s").reason for trial in trials})
         more = len(reasons) - MOST_REASONS
-        text = "; ".join(reasons[:MOST_REASONS]) + (
-            f"; and {more} more (`edgebench show`)" if more > 0 else ""
-        )
+        rest = f"and {more} more (`edgebench show`)" if more > 0 else ""
         raise StoredResultError(
             f"{judged.results.path} has no latency of a device to draw from",
-            why=text,
+            why=joined(*reasons[:MOST_REASONS], rest),
             fix="measure it on a device: `edgebench run --resume` goes on with a run",
         )
     for trial in measured:
@@ -242,7 +239,8 @@ def schedule_of(profile: Profile) -> Schedule:
 def verdict_counts(trials: Sequence[Trial], experiment: ExperimentRecord) -> dict[str, dict[str, int]]:
     """Number of trials by profile of the experiment's run and by their worst verdict; no number is 0."""
     profiles = run_profiles(experiment)
-    counts: dict[str, Counter[str]] = {profile.name: Counter() for profile in profiles}
-    for result in overall(judge_all(trials, profiles)):
-        counts[result.profile][result.verdict] += 1
-    return {name: dict(counted) for name, counted in counts.items()}
+    results = overall(judge_all(trials, profiles))
+    return {
+        profile.name: dict(Counter(result.verdict for result in results if result.profile == profile.name))
+        for profile in profiles
+    }

@@ -90,12 +90,10 @@ def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> 
         taken = np.isfinite(values)
         if taken.any():
             stages_ms[stage.removesuffix("_ns")] = trial_median([values[own & taken] for _, own in rows])
+    inferred = [(number, own) for number, own in rows if np.isfinite(infer_s[own]).all()]
     return SteadyPasses(
         image_s=_split(image_s, rows),
-        infer_s=_split(
-            infer_s,
-            [(number, own) for number, own in rows if np.isfinite(infer_s[own]).all()],
-        ),
+        infer_s=_split(infer_s, inferred),
         at_s=_split(at_s, rows),
         images={number: float((1 / share[own]).sum()) for number, own in rows},
         stages_ms=stages_ms,
@@ -191,8 +189,8 @@ def _listed(nouns: Sequence[str]) -> str:
 
 def images_together(
     passes: Rows, common_ns: Mapping[int, tuple[int, int]], scene_patches: int
-) -> dict[int, tuple[float, float]]:
-    """Images that all workers finished in the common time, and that time in s, by session.
+) -> dict[int, float]:
+    """Images that all workers finished in the common time, by session.
 
     A pass at an edge of that time counts with the share of it that is inside: one worker's pass ends with the
     common time, and without the others' shares half an image of each would be missing on average.
@@ -205,15 +203,13 @@ def images_together(
     start_ns, end_ns = passes.whole("start_ns"), passes.whole("end_ns")
     images = passes.floats("patches") / scene_patches
     measured = passes.equal("phase", "steady") | passes.equal("phase", "outside")
-    together = {}
+    images_by_session = {}
     for number, (begun_ns, over_ns) in common_ns.items():
-        if begun_ns < over_ns:
-            own = measured & (passes.whole("session") == number) & (end_ns > start_ns)
-            inside_ns = np.minimum(end_ns[own], over_ns) - np.maximum(start_ns[own], begun_ns)
-            shares = np.maximum(inside_ns, 0) / (end_ns[own] - start_ns[own])
-            count = float((shares * images[own]).sum())
-            together[number] = count, (over_ns - begun_ns) / 1e9
-    return together
+        own = measured & (passes.whole("session") == number) & (end_ns > start_ns)
+        inside_ns = np.minimum(end_ns[own], over_ns) - np.maximum(start_ns[own], begun_ns)
+        shares = np.maximum(inside_ns, 0) / (end_ns[own] - start_ns[own])
+        images_by_session[number] = float((shares * images[own]).sum())
+    return images_by_session
 
 
 # A request's own latency, where a device has several in flight: from submission to completion.

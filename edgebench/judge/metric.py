@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,26 +13,28 @@ if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
 SHARE_UNITS = {"1": 1.0, "%": 0.01}
-POINT_UNITS = {"points": 1.0, "1": 100.0}
 TIME_UNITS = {"s": 1.0, "ms": 1e-3}
-MILLISECOND_UNITS = {"ms": 1.0, "s": 1e3}
 POWER_UNITS = {"W": 1.0, "mW": 1e-3}
 ENERGY_UNITS = {"J": 1.0, "mJ": 1e-3}
-IMAGE_UNITS = {"images": 1.0}
 BYTE_UNITS = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
-MASS_UNITS = {"g": 1.0, "kg": 1e3}
-LENGTH_UNITS = {"mm": 1.0, "cm": 10.0}
 
 DECLARED_SOURCE = "the target's description"
 """Source of numbers that no run measures."""
 
 
 class Reading(NamedTuple):
-    """One estimate of a metric from the stored sessions of a trial, with the values behind it."""
+    """One estimate of a metric from the stored sessions of a trial, with the values behind it.
 
-    key: EstimateKey
+    Attributes:
+        rail, stage: parts of its key.
+        statistic: statistic of it. Default: the metric's first.
+    """
+
     estimate: Estimate
     values: Values = ()
+    rail: str = ""
+    stage: str = ""
+    statistic: str = ""
 
 
 class Option(NamedTuple):
@@ -46,8 +48,77 @@ Table = Literal["matrix", "trials", "latency", "start", "accuracy", "power", "sh
 """Tables of the report: `matrix` begins every report, `trials` is the terminal's."""
 
 
-def stored(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    """Estimate of a metric that has one statistic and no other condition."""
+@dataclass(frozen=True)
+class Sampled:
+    """Values by session, of which statistics over sessions are computed.
+
+    Attributes:
+        noun: the values, in the plural; passes are called windows in trials that have those.
+        values: values of a trial, or of one of its workers, from the stored sessions.
+        absent: reason for a missing estimate.
+    """
+
+    noun: Literal["passes", "requests", "sessions"]
+    values: Callable[[Recorded, int | None], Values]
+    absent: Callable[[Recorded], str]
+
+    def read(self, recorded: Recorded, worker: int | None, metric: Metric) -> tuple[Reading, ...]:
+        """Estimate at the default statistic."""
+        from edgebench.judge.latency import omission
+        from edgebench.judge.sessions import over_values
+
+        values = self.values(recorded, worker)
+        if impossible := impossible_reason(values, metric.name):
+            return (Reading(Estimate(reason=impossible, final=True), values),)
+        if not values:
+            is_unpooled = worker is None and metric.by_worker and recorded.is_shared
+            absent = recorded.unpooled_reason if is_unpooled else self.absent(recorded)
+            return (Reading(Estimate(reason=absent if recorded.ok else "")),)
+        certainty = STATED if self.noun == "sessions" else STATED.at_least(recorded.confidence)
+        estimate = over_values(values, self.noun, metric.statistics[0], certainty)
+        estimate = estimate.widened(recorded.ticks(worker).get(metric.name, 0.0))
+        note = omission(recorded.untimed_stages) if metric.part else ""
+        return (Reading(estimate.with_notes(note), values),)
+
+    def estimate(self, trial: Trial, metric: Metric, conditions: Conditions) -> Estimate:
+        """Estimate at the asked statistic and certainty; of several workers that of the slowest."""
+        from edgebench.judge.sessions import over_values
+        from edgebench.judge.workers import slowest_worker
+
+        previous, values = trial.estimate(metric.name), trial.values_of(metric.name)
+        statistic, certainty = conditions.statistic, conditions.certainty
+        if trial.is_shared and metric.is_latency and statistic == "median":
+            return slowest_worker(trial, metric.name, certainty) or previous
+        is_kept = statistic == metric.statistics[0] and certainty == STATED
+        if is_kept or not values or impossible_reason(values, metric.name):
+            return previous
+        noun = "windows" if self.noun == "passes" and trial.in_windows else self.noun
+        certainty = certainty if self.noun == "sessions" else certainty.at_least(trial.confidence)
+        estimate = over_values(values, noun, statistic, certainty)
+        estimate = estimate.widened(trial.ticks.get(metric.name, 0.0))
+        return estimate.with_notes(*(note for note in previous.notes if note not in estimate.notes))
+
+
+def once_per_session(numbers: Iterable[float]) -> Values:
+    """One number per session as values by session."""
+    return tuple([float(number)] for number in numbers)
+
+
+def impossible_reason(values: Values, name: str) -> str:
+    """Reason for a missing estimate where a value is impossible: nothing takes no time and no memory."""
+    least = min((min(session) for session in values if len(session)), default=math.inf)
+    return f"a session recorded {name} = {least:g}: only values above 0 are possible" if least <= 0 else ""
+
+
+def estimates_at(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+    """Estimate of a metric under conditions.
+
+    The stored one of a metric without values by session; of a size the three sides, the longest first.
+    """
+    if isinstance(metric.read, Sampled):
+        return (metric.read.estimate(trial, metric, conditions),)
+    if metric.is_size:
+        return tuple(estimate for _, estimate in trial.estimates_of(metric.name))
     return (trial.estimate(metric.name),)
 
 
@@ -62,17 +133,18 @@ class Metric:
         source: file or clock that it comes from.
         statistics: statistics that may be asked for, the default first. `declared` is from the target's
             description, `share` is k of n, `recorded` a single number, `difference` one of two shares.
-        read: estimates at the default statistic from a trial's stored sessions; one with its reason where
-            nothing was measured.
+        read: estimate at the default statistic from the stored sessions of a trial, or of a worker, or
+            several readings; where nothing was measured one with its reason. An empty reason stands for the
+            trial's status.
         estimates: estimates that may decide a question on a trial; see `edgebench.judge.verdict`.
-        label: name that people see.
-        required: whether a requirement may ask for it.
+        by_worker: whether each of several workers has estimates of its own.
+        label: name that people see. Default: the name without its unit.
         better: which values are better.
-        options: actions that measure or declare it, as alternatives.
+        options: actions that measure or declare it, as alternatives; a requirement may ask for a metric that
+            has any.
         option_of: command or file that takes the options.
         tables: tables of the report that have a column of it.
         heading: heading of that column, with the unit that it is shown in; empty for label and base unit.
-        where_present: whether the column is left out where no trial has a value.
         compared: how two results are compared by it: `sessions` by their values, `rails` likewise between
             meters of one scope, `images` image by image, `scores` as areas under ROC curves, `counts` as k
             of n, `exact` as two numbers; empty for not at all.
@@ -91,16 +163,15 @@ class Metric:
     units: Mapping[str, float]
     source: str
     statistics: tuple[str, ...]
-    read: Callable[[Recorded, Metric], Iterable[Reading]]
-    estimates: Callable[[Trial, Metric, Conditions], tuple[Estimate, ...]] = stored
+    read: Sampled | Callable[[Recorded, int | None], Estimate | Iterable[Reading]]
+    estimates: Callable[[Trial, Metric, Conditions], tuple[Estimate, ...]] = estimates_at
+    by_worker: bool = False
     label: str = ""
-    required: bool = True
     better: Literal["lower", "higher"] = "lower"
     options: tuple[Option, ...] = ()
     option_of: Literal["run", "fit", "profile"] = "run"
     tables: tuple[Table, ...] = ()
     heading: str = ""
-    where_present: bool = False
     compared: Literal["sessions", "rails", "images", "scores", "counts", "exact", ""] = "sessions"
     conditions: tuple[str, ...] = ()
     part: str = ""
@@ -115,9 +186,21 @@ class Metric:
         """Key of an estimate at the default statistic."""
         return EstimateKey(self.name, self.statistics[0], worker, rail, stage, profile)
 
-    def missing(self, reason: str, worker: int | None = None) -> Reading:
-        """Reading of a trial, or worker, that has no value; an empty reason stands for the trial's status."""
-        return Reading(self.key(worker), Estimate(reason=reason))
+    def readings(self, recorded: Recorded) -> Iterator[tuple[EstimateKey, Reading]]:
+        """Estimates of a trial and of its workers from the stored sessions, with their keys."""
+        for worker in (None, *(recorded.several_workers if self.by_worker else ())):
+            if isinstance(self.read, Sampled):
+                result: Estimate | Iterable[Reading] = self.read.read(recorded, worker, self)
+            else:
+                result = self.read(recorded, worker)
+            for reading in (Reading(result),) if isinstance(result, Estimate) else result:
+                statistic = reading.statistic or self.statistics[0]
+                yield EstimateKey(self.name, statistic, worker, reading.rail, reading.stage), reading
+
+    @property
+    def required(self) -> bool:
+        """True if a requirement may ask for it: there is a way to measure or declare it."""
+        return bool(self.options)
 
     @property
     def unit(self) -> str:
@@ -169,7 +252,7 @@ class Metric:
     @property
     def words(self) -> str:
         """Name that people see: `Latency per image`."""
-        return self.label or self.name.replace("_", " ")
+        return self.label or self.name.removesuffix(f"_{self.unit.lower()}").replace("_", " ").capitalize()
 
     @property
     def titled(self) -> str:
@@ -181,75 +264,3 @@ class Metric:
     def inside(self) -> str:
         """Label within a sentence: `latency per image`, but `AUC`."""
         return self.words if self.words[1:2].isupper() else self.words[:1].lower() + self.words[1:]
-
-
-# Metrics with values by session.
-
-
-def impossible_reason(values: Sequence[Sequence[float]], name: str) -> str:
-    """Reason for a missing estimate where a value is impossible: nothing takes no time and no memory."""
-    least = min((min(session) for session in values if len(session)), default=math.inf)
-    return f"a session recorded {name} = {least:g}: only values above 0 are possible" if least <= 0 else ""
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """Estimates of a metric that has values by session.
-
-    Attributes:
-        noun: the values, in the plural; passes are called windows in trials that have those.
-        values: values of a trial, or of one of its workers, from the stored sessions.
-        absent: reason for a missing estimate.
-        by_worker: true if each of several workers has values of its own.
-    """
-
-    noun: Literal["passes", "requests", "sessions"]
-    values: Callable[[Recorded, int | None], Values]
-    absent: Callable[[Recorded], str]
-    by_worker: bool = True
-
-    def read(self, recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-        """Estimates of the trial and of each of its workers."""
-        from edgebench.judge.latency import omission
-        from edgebench.judge.sessions import over_values
-
-        for worker in (None, *(recorded.several_workers if self.by_worker else ())):
-            values = self.values(recorded, worker)
-            if impossible := impossible_reason(values, metric.name):
-                yield Reading(metric.key(worker), Estimate(reason=impossible, final=True), values)
-                continue
-            if not values:
-                is_unpooled = worker is None and self.by_worker and recorded.is_shared
-                absent = recorded.unpooled_reason if is_unpooled else self.absent(recorded)
-                yield metric.missing(absent if recorded.ok else "", worker)
-                continue
-            confidence = STATED if self.noun == "sessions" else STATED.at_least(recorded.confidence)
-            estimate = over_values(values, self.noun, metric.statistics[0], confidence)
-            estimate = estimate.widened(recorded.ticks(worker).get(metric.name, 0.0))
-            if metric.part:
-                estimate = estimate.with_notes(omission(recorded.untimed_stages))
-            yield Reading(metric.key(worker), estimate, values)
-
-    def estimates(self, trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-        """Estimate at the asked statistic and certainty; of several workers that of the slowest."""
-        from edgebench.judge.sessions import over_values
-        from edgebench.judge.workers import slowest_worker
-
-        if trial.is_shared and metric.is_latency and conditions.statistic == "median":
-            slowest = slowest_worker(trial, metric.name, conditions.certainty)
-            return (slowest or trial.estimate(metric.name),)
-        previous, values = trial.estimate(metric.name), trial.values_of(metric.name)
-        is_kept = conditions.statistic == metric.statistics[0] and conditions.certainty == STATED
-        if is_kept or not values or impossible_reason(values, metric.name):
-            return (previous,)
-        certainty = conditions.certainty
-        if self.noun != "sessions":
-            certainty = certainty.at_least(trial.confidence)
-        noun = "windows" if self.noun == "passes" and trial.in_windows else self.noun
-        estimate = over_values(values, noun, conditions.statistic, certainty)
-        return (replace_notes(estimate.widened(trial.ticks.get(metric.name, 0.0)), previous),)
-
-
-def replace_notes(estimate: Estimate, previous: Estimate) -> Estimate:
-    """Estimate with the notes of the kept one that it lacks."""
-    return estimate.with_notes(*(note for note in previous.notes if note not in estimate.notes))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -140,35 +140,28 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
         too_many = f"{LEAST_CYCLES:,} cycles a session have more than {MOST_IMAGES:,} images"
         reason = f"no 99th percentile over cycles: {too_many}"
         backlog_p99 = Estimate(n=passes, reason=reason, final=True)
-    no_pixels = Estimate(reason="its images have no pixels")
-    picture = trial.scene.image_bytes
+    duty_cycle = _combined(lambda time_s: time_s / cycle_s, over("busy_s", cycle_s))
+    no_deadline = Estimate(reason="the schedule has no deadline")
+
+    def storage(images: Estimate) -> Estimate:
+        picture = trial.scene.image_bytes
+        no_pixels = Estimate(reason="its images have no pixels")
+        return _combined(lambda count: count * picture, images) if picture else no_pixels
+
     estimates = {
-        "duty_cycle": Estimate(1.0, 1.0, 1.0)
-        if is_overloaded
-        else _combined(lambda time_s: time_s / cycle_s, over("busy_s", cycle_s)),
-        "storage_bytes": _combined(lambda count: count * picture, backlog) if picture else no_pixels,
-        "storage_bytes_p99": _combined(lambda count: count * picture, backlog_p99) if picture else no_pixels,
+        "duty_cycle": Estimate(1.0, 1.0, 1.0) if is_overloaded else duty_cycle,
+        "storage_bytes": storage(backlog),
+        "storage_bytes_p99": storage(backlog_p99),
         "backlog": backlog,
         "backlog_p99": backlog_p99,
         "age_s": over("age_s"),
         "oldest_s": over("oldest_s"),
-        "missed": over("missed", 1.0)
-        if schedule.deadline_s is not None
-        else Estimate(reason="the schedule has no deadline"),
+        "missed": no_deadline if schedule.deadline_s is None else over("missed", 1.0),
         **_energies(trial, schedule, busy_s, worked),
         "break_even_s": break_even_s,
     }
-    return Mission(
-        trial.key,
-        trial.target,
-        trial.variant,
-        " ".join(trial.marks),
-        profile,
-        load,
-        is_overloaded,
-        cycles_per_session * len(worked),
-        estimates,
-    )
+    names = trial.key, trial.target, trial.variant, trial.mark, profile
+    return Mission(*names, load, is_overloaded, cycles_per_session * len(worked), estimates)
 
 
 def load_estimate(trial: Trial, schedule: Schedule, certainty: Certainty = STATED) -> Estimate:
@@ -190,10 +183,9 @@ def load_estimate(trial: Trial, schedule: Schedule, certainty: Certainty = STATE
         return load
     part = over("infer_s")
     reason = trial.estimate("image_s").reason or trial.reason or "no session of it was measured"
-    is_bound = part.low is not None and part.low > 1
-    return (
-        Estimate(low=part.low, strict=True, n=part.n, reason=reason) if is_bound else Estimate(reason=reason)
-    )
+    if part.low is None or part.low <= 1:
+        return Estimate(reason=reason)
+    return Estimate(low=part.low, strict=True, n=part.n, reason=reason)
 
 
 @lru_cache(maxsize=16)
@@ -253,10 +245,8 @@ def _energies(
     spared_j = Estimate(reason=start_j.reason or "it draws nothing when idle")
     if idle.value is not None and start_j.value is not None and idle_w.value is not None:
         watts, joules = idle_w.value, start_j.value
-        spared = [
-            max(0.0, session.long_pauses_s * watts - session.long_pauses * joules) for session in worked
-        ]
-        saved_j = over_medians(spared)
+        saved = (session.long_pauses_s * watts - session.long_pauses * joules for session in worked)
+        saved_j = over_medians([max(0.0, energy_j) for energy_j in saved])
         spared_j = Estimate(saved_j.value, saved_j.high, saved_j.low)
     off = _combined(operator.sub, idle, spared_j)
     return {"energy_j.active": active, "energy_j.idle": idle, "energy_j.off": off}
@@ -295,14 +285,12 @@ def simulated_estimate(trial: Trial, name: str, conditions: Conditions) -> Estim
         too_much = overload(least) if least is not None and least > 1 else ""
         return load.with_notes(too_much)
     cycles = max(1, min(MOST_CYCLES, MOST_LIMITED_IMAGES // schedule.images))
-    mission = trial.once(
-        ("mission", schedule), lambda: mission_of(trial, "", schedule, cycles=cycles, seed=0)
-    )
-    estimate = mission.estimates[name]
+    play = partial(mission_of, trial, "", schedule, cycles=cycles, seed=0)
+    estimate = trial.once(("mission", schedule), play).estimates[name]
     if name.startswith("energy_j"):
-        is_metered = bool(trial.rails) and estimate.value is not None
-        objection = objection_to(trial.rails[0], "energy_j") if is_metered else ""
-        return bounded(trial.rails[0], estimate, objection) if is_metered else estimate
+        if not trial.rails or estimate.value is None:
+            return estimate
+        return bounded(trial.rails[0], estimate, objection_to(trial.rails[0], "energy_j"))
     if not estimate.reason.startswith(OVERLOADED):
         return estimate.with_notes("the 99th percentile over cycles" if name.endswith("_p99") else "")
     if load.low is None or load.low <= 1:

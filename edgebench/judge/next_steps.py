@@ -88,6 +88,22 @@ def _passing_size(estimates: Sequence[Estimate], limits: Sequence[float]) -> tup
     return tuple(sides[place] for place in range(len(limits)))
 
 
+def sides_of(limit: Limit) -> tuple[float, ...]:
+    """Numbers of a limit: the three sides of a size, else one."""
+    return limit if isinstance(limit, tuple) else (limit,)
+
+
+def relative_change(requirement: Requirement, to: Limit) -> float:
+    """Change from a requirement's limit to another as a share of it; of a size, of the side that takes most.
+
+    Args:
+        requirement: the requirement.
+        to: the other limit, in base units.
+    """
+    olds = [side * requirement.scale for side in sides_of(requirement.limit)]
+    return max(abs(new - old) / old for old, new in zip(olds, sides_of(to), strict=True))
+
+
 # Steps that would settle a verdict.
 
 

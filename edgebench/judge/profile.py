@@ -86,18 +86,16 @@ def _written(reference: str, extended_by: Document | None) -> Document:
     path = (extended_by.folder if extended_by else Path()) / expand_home(reference)
     is_name = path.suffix != ".toml" and len(Path(reference).parts) < 2
     # os.path takes a name that is too long for the file system.
+    fault, fix = f"there is no profile {short(reference)}", "name a profile, or another TOML file"
+    if extended_by:
+        fault = f"profile {extended_by.where} extends {short(reference)}, which is none"
+        fix = f"correct `extends` in {extended_by.where}"
     if is_name and not os.path.exists(path) and os.path.isfile(f"{path}.toml"):  # noqa: PTH110, PTH113
         path = path.with_name(f"{path.name}.toml")
     elif is_name and not os.path.exists(path):  # noqa: PTH110
-        fault = (
-            f"profile {extended_by.where} extends {short(reference)}, which is none" if extended_by else ""
-        )
         own = [file.stem for file in sorted(path.parent.glob("*.toml"))]
         choices = f"{choose(reference, [*_shipped_files(), *own])}, or a TOML file of your own"
-        raise UsageError(fault or f"there is no profile {short(reference)}", fix=choices)
-    fix = (
-        f"correct `extends` in {extended_by.where}" if extended_by else "name a profile, or another TOML file"
-    )
+        raise UsageError(fault, fix=choices)
     return _with_times(read_toml(path, "profile", fix=fix), os.path.normpath(path), path.parent)
 
 
@@ -150,17 +148,12 @@ def _placed(document: Document) -> dict[Any, tuple[Any, Origin]]:
     listed = document.tables.get("requirements")
     for index, entry in enumerate(listed if isinstance(listed, list) else ()):
         table = entry if isinstance(entry, Mapping) else {}
-        metric = required_metrics().get(str(table.get("quantity", "image_s")))
-        subject = metric and (
-            metric.name,
-            str(table.get("statistic", metric.statistics[0])),
-            table.get("wanted") is True,
-        )
+        metric, is_wish = required_metrics().get(str(table.get("quantity", "image_s"))), table.get("wanted")
+        statistic = metric and str(table.get("statistic", metric.statistics[0]))
+        subject = metric and (metric.name, statistic, is_wish is True)
         # The model refuses a second one of a file: it replaces none.
-        placed[(document.where, index) if subject in (None, *placed) else subject] = (
-            entry,
-            (document, index),
-        )
+        place = (document.where, index) if subject in (None, *placed) else subject
+        placed[place] = (entry, (document, index))
     return placed
 
 
@@ -192,10 +185,8 @@ class Profile(Strict):
     extends: None = Field(
         default=None,
         exclude=True,
-        json_schema_extra={
-            **form('write extends = "disco-realtime", or "base.toml" in the folder of this file'),
-            **{"type": "string", "minLength": 1},
-        },
+        json_schema_extra=form('write extends = "disco-realtime", or "base.toml" in the folder of this file')
+        | {"type": "string", "minLength": 1},
     )
     """Another profile, whose source, schedule, uplink and requirements it takes: a shipped one by name, or
     a TOML file, sought in the folder of this one. That one extends no other."""
@@ -203,10 +194,8 @@ class Profile(Strict):
     without: None = Field(
         default=None,
         exclude=True,
-        json_schema_extra={
-            **form('write without = ["mass"], next to `extends`: it drops what is inherited'),
-            **{"type": "array", "items": {"type": "string"}},
-        },
+        json_schema_extra=form('write without = ["mass"], next to `extends`: it drops what is inherited')
+        | {"type": "array", "items": {"type": "string"}},
     )
     """Names of inherited requirements that it does not have."""
 
@@ -232,13 +221,8 @@ class Profile(Strict):
     @property
     def implied(self) -> Requirement | None:
         """Requirement that its schedule is kept; None without a schedule, or where it states one."""
-        keeps = any(
-            each.quantity == "load"
-            and not each.wanted
-            and each.schedule == self.schedule
-            and each.base_limit <= 1
-            for each in self.requirements
-        )
+        required = (each for each in self.requirements if each.quantity == "load" and not each.wanted)
+        keeps = any(load.schedule == self.schedule and load.base_limit <= 1 for load in required)
         if self.schedule is None or keeps:
             return None
         taken = {requirement.name for requirement in self.requirements}
@@ -285,7 +269,14 @@ class Profile(Strict):
             what = "all requirements are wanted, and none is required"
             raise problem(what, "take wanted out of one of them", named=True)
         schedule = _stated(info.data.get("schedule"), requirements)
-        return tuple(_with_defaults(each, schedule, info.data.get("uplink_bps")) for each in requirements)
+        # Missions and updates take from the profile what a requirement has not of its own.
+        defaults = {"schedule": schedule, "uplink_bps": info.data.get("uplink_bps")}
+        completed = []
+        for requirement in requirements:
+            names = defaults.keys() & set(requirement.metric.conditions)
+            missing = {name: defaults[name] for name in names if getattr(requirement, name) is None}
+            completed.append(requirement.model_copy(update=missing))
+        return tuple(completed)
 
     @field_validator("title", "description", "source")
     @classmethod
@@ -322,7 +313,7 @@ def _limited(entry: Any, schedule: Schedule | None) -> Any:
     if schedule is None or not isinstance(entry, Mapping):
         return entry
     table, metric = dict(entry), required_metrics().get(str(entry.get("quantity", "image_s")))
-    has_limit = any(table.get(key) is not None for key in ("limit", "budget"))
+    has_limit = (table.get("limit"), table.get("budget")) != (None, None)
     if metric is None or not metric.is_latency or has_limit:
         return entry
     if schedule.allowed_s == schedule.limit_s:
@@ -368,19 +359,6 @@ def _stated(schedule: Schedule | None, requirements: Sequence[Requirement]) -> S
         return schedule
     [budget] = budgets
     return Schedule(cycle_s=budget.cycle_s, images=budget.images)
-
-
-def _with_defaults(
-    requirement: Requirement, schedule: Schedule | None, uplink_bps: float | None
-) -> Requirement:
-    """A requirement with what missions and updates take from the profile, unless it has its own."""
-    defaults = {"schedule": schedule, "uplink_bps": uplink_bps}
-    missing: dict[str, Any] = {
-        name: value
-        for name, value in defaults.items()
-        if name in requirement.metric.conditions and getattr(requirement, name) is None
-    }
-    return requirement.model_copy(update=missing)
 
 
 @cache

@@ -154,12 +154,8 @@ class FigureEntry(_Entry):
             estimate = Estimate(reason="published as a picture, from which no number is read")
         else:
             low, high = self.above or self.at_least, self.below or self.at_most
-            estimate = Estimate(
-                low=low and low * unit,
-                high=high and high * unit,
-                strict=(self.above or self.below) is not None,
-                reason="published as a bound",
-            )
+            low, high, is_strict = low and low * unit, high and high * unit, bool(self.above or self.below)
+            estimate = Estimate(low=low, high=high, strict=is_strict, reason="published as a bound")
         return replace(estimate, basis="published").with_notes(*notes)
 
 
@@ -283,10 +279,7 @@ def judge_published(profiles: Sequence[Profile] | None = None, boards: Sequence[
     record, notes = with_boards(with_boards(record, named)[0], boards)
     results = StoredResults(folder, record)
     recorded = recorded_trials(results, STATED.interval)
-    trials = [
-        published_trial(trial_of(recorded[entry.record.key]), entry, reference)
-        for reference, entry in entries
-    ]
+    trials = [published_trial(trial_of(recorded[entry.record.key]), entry, file) for file, entry in entries]
     return Judged(results, tuple(profiles), trials, judge_all(trials, profiles), notes)
 
 

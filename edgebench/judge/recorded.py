@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgebench.judge.accuracy import (
     Predictions,
-    ScoredImages,
+    among_highest,
     confusion_of,
     predictions_of,
-    scored_images,
     scored_of,
 )
-from edgebench.judge.cautions import Observed, board_doubts, observe, other_machine, shares_accounted
+from edgebench.judge.cautions import Observed, board_doubts, observe, shares_accounted
 from edgebench.judge.latency import (
     REQUEST_COLUMNS,
     SteadyPasses,
@@ -32,8 +32,15 @@ from edgebench.judge.latency import (
     without_images,
 )
 from edgebench.judge.steady_time import SteadyTime, steady_times
-from edgebench.judge.trial import EMULATED, Confusion, Values
-from edgebench.records.stored import ExperimentRecord, SceneRecord, SessionRecord, TrialRecord, WorkerPlan
+from edgebench.judge.trial import EMULATED, Cached, Confusion
+from edgebench.records.stored import (
+    ExperimentRecord,
+    ImagesRecord,
+    SceneRecord,
+    SessionRecord,
+    TrialRecord,
+    WorkerPlan,
+)
 from edgebench.records.target import Target
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported_target
@@ -41,14 +48,9 @@ from edgebench.results.rows import Rows
 from edgebench.stats.auc import Floats
 from edgebench.stats.intervals import MIN_SESSIONS
 
-T = TypeVar("T")
-
-IN_WINDOWS = "measured in windows of one resident patch: no pass over the scene was timed"
-"""Reason why a trial of windows has no `image_s`."""
-
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class Recorded(Cached):
     """Stored sessions and tables of one trial. Samples, scores and batches are read when needed.
 
     Attributes:
@@ -68,14 +70,7 @@ class Recorded:
     predicted: Rows
     read_probes: Callable[[], Rows]
     siblings: Mapping[str, Recorded] = field(repr=False)
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-
-    def once(self, question: Hashable, compute: Callable[[], T]) -> T:
-        """Result of `compute`, kept for the next metric that asks."""
-        if question not in self.kept:
-            self.kept[question] = compute()
-        answer: T = self.kept[question]
-        return answer
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     # Sessions.
 
@@ -142,11 +137,6 @@ class Recorded:
         """Causes why a declared number may be another machine's, by metric."""
         return board_doubts(self.target, self.ok)
 
-    @cached_property
-    def other_machine(self) -> str:
-        """Cause why no time, power or energy is that of the declared board."""
-        return other_machine(self.target, self.ok)
-
     # Workers.
 
     @cached_property
@@ -197,13 +187,9 @@ class Recorded:
         """Stages of an image that the passes of one of its finished sessions do not hold."""
         return tuple(dict.fromkeys(stage for record in self.ok for stage in record.untimed_stages))
 
-    @cached_property
-    def _steady(self) -> dict[int | None, SteadyPasses]:
-        return {worker: self._steady_of(worker) for worker in (None, *self.several_workers)}
-
     def steady(self, worker: int | None = None) -> SteadyPasses:
         """Steady passes, or windows, of a lone worker or a numbered one; without seconds where emulated."""
-        return self._steady[worker]
+        return self.once(("steady", worker), lambda: self._steady_of(worker))
 
     def _steady_of(self, worker: int | None) -> SteadyPasses:
         patches = self.scene.patches
@@ -233,12 +219,6 @@ class Recorded:
         counts = [self.steady(worker).measured_patches for worker in workers]
         return min((count for count in counts if count is not None), default=None)
 
-    @property
-    def is_extrapolated(self) -> bool:
-        """True if its times are scaled up to the scene."""
-        measured = self.measured_patches
-        return not self.is_emulated and measured is not None and measured < self.scene.patches
-
     def ticks(self, worker: int | None = None) -> dict[str, float]:
         """One tick of the coarsest session's clock, by metric in its unit; 0 where none is known.
 
@@ -256,36 +236,21 @@ class Recorded:
         if not is_queued or (worker is None and self.is_shared):
             return SteadyRequests()
         batches = self.results.rows("batches", REQUEST_COLUMNS, [self.trial.key])
-        return steady_requests(
-            self.rows_of(batches, worker),
-            self.rows_of(self.passes, worker),
-            self.numbers,
-            self.trial.key,
-            self.trial.concurrency,
-        )
+        batches, passes = self.rows_of(batches, worker), self.rows_of(self.passes, worker)
+        return steady_requests(batches, passes, self.numbers, self.trial.key, self.trial.concurrency)
 
     @cached_property
-    def _times(self) -> tuple[dict[int, SteadyTime], dict[int, tuple[float, float]]]:
+    def steady_times(self) -> dict[int, SteadyTime]:
+        """Steady time of each finished session, with its images; of several workers that when all ran."""
         steady = self.steady()
         rows = self.windows if steady.unit == "windows" else self.passes
         rows = rows if self.experiment.period_s is not None else self.rows_of(rows, None)
         times = steady_times(self.ok, rows, steady.images)
         if not self.is_shared:
-            return times, {}
-        common_ns = {n: (time.start_ns, time.end_ns) for n, time in times.items()}
-        together = images_together(self.passes, common_ns, self.scene.patches)
-        times = {n: replace(time, images=together.get(n, (0.0,))[0]) for n, time in times.items()}
-        return times, together
-
-    @property
-    def steady_times(self) -> dict[int, SteadyTime]:
-        """Steady time of each finished session, with its images."""
-        return self._times[0]
-
-    @property
-    def images_together(self) -> dict[int, tuple[float, float]]:
-        """Images that all workers finished while all ran, and that time in s, by session."""
-        return self._times[1]
+            return times
+        common_ns = {number: (time.start_ns, time.end_ns) for number, time in times.items()}
+        images = images_together(self.passes, common_ns, self.scene.patches)
+        return {number: replace(time, images=images[number]) for number, time in times.items()}
 
     # Session records.
 
@@ -301,12 +266,6 @@ class Recorded:
         return tuple(
             float(number) for number in numbers if isinstance(number, int | float) and math.isfinite(number)
         )
-
-    @property
-    def memory_bytes(self) -> tuple[float, ...]:
-        """Peak resident memory of each session that has it."""
-        peaks = (record.memory.get("peak_bytes") for record in self.ok)
-        return tuple(float(int(peak)) for peak in peaks if peak is not None)
 
     @property
     def stamp_doubt(self) -> str:
@@ -335,7 +294,7 @@ class Recorded:
         if steady.image_s or not steady.infer_s:
             return ""
         if not self.untimed_stages:
-            return IN_WINDOWS
+            return "measured in windows of one resident patch: no pass over the scene was timed"
         return f"the device times inference alone, without {omission_sentence(self.untimed_stages)}"
 
     @property
@@ -350,21 +309,24 @@ class Recorded:
     # Predictions.
 
     @property
+    def tested(self) -> ImagesRecord | None:
+        """Images that it was tested with; None without any."""
+        return self.experiment.images_of(self.trial)
+
+    @property
     def detects_anomalies(self) -> bool:
         """True if it was tested as an anomaly detector."""
-        tested = self.experiment.images_of(self.trial)
-        return tested is not None and tested.task != "classes"
+        return self.tested is not None and self.tested.task != "classes"
 
     def predictions(self, images: str, worker: int | None = None) -> Predictions | None:
         """Predictions of "images" or "scene" by a lone worker, or by a numbered one; None without any."""
         return self.once(("predictions", images, worker), lambda: self._predictions(images, worker))
 
     def _predictions(self, images: str, worker: int | None) -> Predictions | None:
-        if (worker is None and self.is_shared) or (images == "images" and self.detects_anomalies):
+        if images == "images" and self.detects_anomalies:
             return None
-        rows = self.predicted if worker is None else self.rows_of(self.predicted, worker)
-        source = self.experiment.images_of(self.trial) if images == "images" else self.scene
-        labelled_as = source.class_names if source else ()
+        source = self.tested if images == "images" else self.scene
+        labelled_as, rows = source.class_names if source else (), self.rows_of(self.predicted, worker)
         return predictions_of(rows, images, self.numbers, labelled_as, self.class_names(worker))
 
     def confusion(self, images: Literal["images", "scene"], worker: int | None = None) -> Confusion | None:
@@ -373,23 +335,17 @@ class Recorded:
 
     def _confusion(self, images: Literal["images", "scene"], worker: int | None) -> Confusion | None:
         predictions = self.predictions(images, worker)
-        is_untested = images == "images" and (
-            self.experiment.images_of(self.trial) is None or self.trial.accuracy_reason
-        )
-        if predictions is None or is_untested:
+        is_tested = images == "scene" or (self.tested and not self.trial.accuracy_reason)
+        if predictions is None or not is_tested:
             return None
         return confusion_of(predictions, self.class_names(worker), images, worker)
 
-    def scores(self, worker: int | None = None) -> ScoredImages | None:
-        """Stored scores of the labelled images, read from disk; None without any."""
-        if worker is None and self.is_shared:
-            return None
-        tested = self.experiment.images_of(self.trial)
-        labelled_as = tested.class_names if tested else ()
+    def among_highest(self, count: int, worker: int | None = None) -> NDArray[np.bool_] | None:
+        """Labelled images whose label is among the highest scores, read from disk; None without scores."""
         columns = ["worker", "set", "index", "label", "predicted", "scores"]
-        rows = self.results.rows("predictions", columns, [self.trial.key])
-        rows = rows if worker is None else self.rows_of(rows, worker)
-        return scored_images(rows, self.numbers, labelled_as, self.class_names(worker))
+        rows = self.rows_of(self.results.rows("predictions", columns, [self.trial.key]), worker)
+        labelled_as = self.tested.class_names if self.tested else ()
+        return among_highest(rows, self.numbers, labelled_as, self.class_names(worker), count)
 
     @cached_property
     def anomaly_scores(self) -> tuple[Floats, Floats] | None:
@@ -404,38 +360,24 @@ def worker_number(worker: Mapping[str, Any]) -> int:
     return number if isinstance(number, int) else 0
 
 
-def once_per_session(numbers: Iterable[float]) -> Values:
-    """One number per session as values by session."""
-    return tuple([float(number)] for number in numbers)
-
-
 def recorded_trials(results: StoredResults, confidence: float) -> dict[str, Recorded]:
     """Stored sessions of every planned trial by key, in the plan's order."""
     experiment = results.experiment
     passes, windows, probes = map(results.rows_of_trials, ("passes", "windows", "probes"))
     # Scores are most of the table and are read where a metric needs them.
     predicted = results.rows_of_trials("predictions", ["worker", "set", "index", "label", "predicted"])
-    trials: MutableMapping[str, Recorded] = {}
+    trials: dict[str, Recorded] = {}
     for trial in experiment.trials:
-        trials[trial.key] = Recorded(
-            experiment,
-            trial,
-            results.session_records(trial.key),
-            confidence,
-            results,
-            passes(trial.key),
-            windows(trial.key),
-            predicted(trial.key),
-            partial(probes, trial.key),
-            trials,
-        )
-    return dict(trials)
+        sessions, probes_of_trial = results.session_records(trial.key), partial(probes, trial.key)
+        tables = (passes(trial.key), windows(trial.key), predicted(trial.key), probes_of_trial)
+        trials[trial.key] = Recorded(experiment, trial, sessions, confidence, results, *tables, trials)
+    return trials
 
 
 def undisturbed_trials(trials: Mapping[str, Recorded]) -> dict[str, Recorded]:
     """The same trials without the sessions that other programs disturbed, where enough are left."""
-    calm: MutableMapping[str, Recorded] = {}
+    calm: dict[str, Recorded] = {}
     for key, recorded in trials.items():
         sessions = recorded.calm if recorded.has_undisturbed else recorded.sessions
-        calm[key] = replace(recorded, sessions=sessions, siblings=calm, kept={})
-    return dict(calm)
+        calm[key] = replace(recorded, sessions=sessions, siblings=calm, cache={})
+    return calm

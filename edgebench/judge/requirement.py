@@ -179,25 +179,17 @@ def _limit(table: Mapping[str, Any], metric: Metric, written: bool) -> Any:
     highest = metric.units["1"] if share else metric.most if metric.better == "higher" else math.inf
     write = "write three numbers, such as [10, 70, 80]" if metric.is_size else "write a positive number"
     of_share = 'write a share, such as 0.9, or a percentage with unit = "%"'
+    in_unit = of_share if is_share else f"write {metric.unit}, such as 2.0"
+    misshaped = not is_list or len(limit) != 3 if metric.is_size else is_list
+    is_none = share and number == 0 and is_share
     no_share = f"no number of {share.split(' ')[-1]}s shows a share of none"
+    no_share = f'{no_share}: limit = 1 with unit = "%" takes some 380'
     refuse(
         (limit is None, "the limit is missing", f"add limit =: {write.removeprefix('write ')} in {unit}"),
-        (
-            not is_list or len(limit) != 3 if metric.is_size else is_list,
-            f"limit {short(limit)} does not fit {metric.name}",
-            write,
-        ),
-        (
-            share and number == 0 and is_share and metric.better == "lower",
-            "limit 0 is not above 0",
-            f'{no_share}: limit = 1 with unit = "%" takes some 380',
-        ),
+        (misshaped, f"limit {short(limit)} does not fit {metric.name}", write),
+        (is_none and metric.better == "lower", "limit 0 is not above 0", no_share),
         (number <= 0, f"limit {number} is not above 0", write),
-        (
-            number * scale > highest,
-            f"limit {number:g} is more than every {share or metric.name}",
-            of_share if is_share else f"write {metric.unit}, such as 2.0",
-        ),
+        (number * scale > highest, f"limit {number:g} is more than every {share or metric.name}", in_unit),
         (
             written and metric.name == "accuracy" and unit == "%" and number <= 1,
             f"an accuracy of at least {number:g} %: at most one image in a hundred would have to be right",
@@ -215,13 +207,10 @@ def default_name(table: Mapping[str, Any]) -> str:
     metric = required_metrics().get(str(table.get("quantity", "image_s")))
     if metric is None:
         return ""
-    statistic = table.get("statistic")
-    parts = (
-        metric.words,
-        str(statistic) if statistic in metric.statistics[1:] else "",
-        "wanted" if table.get("wanted") is True else "",
-    )
-    return " ".join(filter(None, parts))
+    statistic = str(table.get("statistic"))
+    later = statistic if statistic in metric.statistics[1:] else ""
+    wish = "wanted" if table.get("wanted") is True else ""
+    return " ".join(filter(None, (metric.words, later, wish)))
 
 
 def metric_asked(text: str, option: str) -> tuple[Metric, str]:

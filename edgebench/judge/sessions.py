@@ -28,9 +28,7 @@ SPEAKS_FOR_ALL = least_n(NEARLY_ALL)
 Sessions = Sequence[Sequence[float]]
 
 
-def over_values(
-    values: Sessions, noun: str, statistic: str, certainty: Certainty = STATED, **fields: Any
-) -> Estimate:
+def over_values(values: Sessions, noun: str, statistic: str, certainty: Certainty = STATED) -> Estimate:
     """Estimate of a statistic of values by session: median, max or one of PERCENTILES.
 
     Args:
@@ -38,13 +36,12 @@ def over_values(
         noun: the values, in the plural.
         statistic: statistic to estimate.
         certainty: confidence of the ends.
-        fields: further fields of the estimate.
     """
     if statistic == "max":
-        return _largest(values, noun, certainty, **fields)
+        return _largest(values, noun, certainty)
     if statistic in PERCENTILES:
-        return _percentile(values, statistic, certainty, **fields)
-    return over_medians(session_medians(values), certainty, n=_count(values), **fields)
+        return _percentile(values, statistic, certainty)
+    return over_medians(session_medians(values), certainty, n=sum(map(len, values)))
 
 
 def over_medians(medians: Sequence[float], certainty: Certainty = STATED, **fields: Any) -> Estimate:
@@ -56,24 +53,24 @@ def over_medians(medians: Sequence[float], certainty: Certainty = STATED, **fiel
     return Estimate(value, low, high, **fields).with_notes(resemblance(medians))
 
 
-def _percentile(values: Sessions, statistic: str, certainty: Certainty, **fields: Any) -> Estimate:
+def _percentile(values: Sessions, statistic: str, certainty: Certainty) -> Estimate:
     """One of PERCENTILES; p99 without an upper end where a stall of some sessions may be unseen.
 
     A stall of 30 % of sessions reaches p90 over all sessions only where a third of their passes stall.
     """
     percentile = percentile_over_sessions(values, PERCENTILES[statistic], certainty.bound)
-    fields = {"n": _count(values), **fields}
-    if percentile.value is None:
-        return Estimate(reason=percentile.reason, **fields)
+    value, n = percentile.value, sum(map(len, values))
+    if value is None:
+        return Estimate(n=n, reason=percentile.reason)
     # Passes of one session share its luck: bounds from too few sessions would be too narrow.
     if few := interval_reason(len(values)):
-        return Estimate(percentile.value, reason=few, **fields)
+        return Estimate(value, n=n, reason=few)
     if statistic == "p99" and (stall := unseen_stall(len(values))):
-        return Estimate(percentile.value, percentile.low, reason=stall, **fields)
-    return Estimate(percentile.value, percentile.low, percentile.high, **fields)
+        return Estimate(value, percentile.low, n=n, reason=stall)
+    return Estimate(value, percentile.low, percentile.high, n=n)
 
 
-def _largest(values: Sessions, noun: str, certainty: Certainty, **fields: Any) -> Estimate:
+def _largest(values: Sessions, noun: str, certainty: Certainty) -> Estimate:
     """Maximum with an upper end that at most 1 % of all values exceed.
 
     The maximum itself is the lower end, since a single value above a limit breaks it. The upper end is that
@@ -81,22 +78,16 @@ def _largest(values: Sessions, noun: str, certainty: Certainty, **fields: Any) -
     It is missing below the sessions that show a stall of some sessions (`unseen_stall`).
     """
     sessions = [session for session in values if len(session)]
-    count = _count(sessions)
-    top = float(max(max(session) for session in sessions))
-    fields = {"n": count, **fields}
+    n, top = sum(map(len, sessions)), float(max(map(max, sessions)))
     bound = percentile_over_sessions(sessions, NEARLY_ALL, certainty.bound).high
-    few = interval_reason(len(sessions)) or ("" if bound is not None else too_few(count, noun))
-    highest = f"the highest of {count} {noun}"
+    few = interval_reason(len(sessions)) or ("" if bound is not None else too_few(n, noun))
+    highest = f"the highest of {n} {noun}"
     if reason := few or unseen_stall(len(sessions)):
-        return Estimate(top, top, reason=reason, **fields).with_notes(highest)
+        return Estimate(top, top, n=n, reason=reason).with_notes(highest)
     share = f"at most 1 % of all {noun} lie above the upper bound, with 95 % confidence"
-    return Estimate(top, top, max(top, bound or top), **fields).with_notes(highest, share)
+    return Estimate(top, top, max(top, bound or top), n=n).with_notes(highest, share)
 
 
 def too_few(n: int, noun: str) -> str:
     """Reason why a maximum of n values passes no limit."""
     return f"none exceeds the limit, but {n} {noun} cannot speak for all: a maximum takes {SPEAKS_FOR_ALL}"
-
-
-def _count(values: Sessions) -> int:
-    return sum(len(session) for session in values)

@@ -136,10 +136,8 @@ def with_end(trial: Trial, records: Sequence[SessionRecord], rule: Rule, run: Ru
     statuses = [record.status for record in records]
     sessions = statuses.count("ok")
     unsettled = rule.unsettled(trial, sessions)
-    is_narrow, is_decided = (
-        rule.is_narrow(trial, sessions),
-        rule.is_decided(trial, sessions, unsettled),
-    )
+    is_narrow = rule.is_narrow(trial, sessions)
+    is_decided = rule.is_decided(trial, sessions, unsettled)
     ended_by = _ending(trial.key, is_narrow or is_decided, statuses, rule, run)
     text = _end_text(ended_by, trial, (is_narrow, is_decided), unsettled, sessions, rule, run)
     ended = Ended(ended_by, sessions, half_width_of(trial), unsettled, text)
@@ -192,7 +190,8 @@ def _end_text(
         return f"stopped after {progress}"
     half_width, target = half_width_of(trial), rule.target_ci
     time = f" ({trial.latency_metric})" if trial.latency_metric == "infer_s" else ""
-    half, wanted = _rounded_up(half_width), share_text(target or 0.0)
+    half = "" if half_width is None else _rounded_up(half_width)
+    wanted = share_text(target or 0.0)
     if ended_by == "rule":
         # The run may have found its rule reached where today's estimates do not.
         met = (
@@ -203,10 +202,9 @@ def _end_text(
         return text + (f" ({SPENDING_NAME})" if is_decided else "")
     shortfalls = []
     if target is not None and half_width is not None and half_width <= target:
-        few = f"but {wanted} ends a trial from {SHAPE_SESSIONS} sessions on"
-        shortfalls.append(f"now {half}{time}, {few}")
+        shortfalls.append(f"now {half}{time}, but {wanted} ends a trial from {SHAPE_SESSIONS} sessions on")
     elif target is not None:
-        now = "no interval yet" if half_width is None else f"now {half}"
+        now = f"now {half}" if half else "no interval yet"
         shortfalls.append(f"without reaching {wanted}{time}: {now}")
     if unsettled:
         more = len(unsettled) - _NAMES
@@ -219,14 +217,9 @@ def _end_text(
     return f"time of {limit} over after {progress}" + (f", {shortfall}" if shortfall else "")
 
 
-def _rounded_up(share: float | None) -> str:
-    """Half-width in percent with two digits, never shown narrower than it is; empty without one."""
-    if share is None:
-        return ""
-    percent = 100 * share
-    if percent <= 0:
+def _rounded_up(share: float) -> str:
+    """Half-width in percent with two digits, never shown narrower than it is."""
+    if share <= 0:
         return "0 %"
-    places = max(0, 1 - math.floor(math.log10(percent)))
-    step = 10.0**-places
-    rounded = math.ceil(percent / step - 1e-9) * step
-    return f"{rounded:.0f} %" if rounded >= 10 else f"{rounded:.2g} %"
+    step = 10.0 ** (math.floor(math.log10(100 * share)) - 1)
+    return f"{math.ceil(100 * share / step - 1e-9) * step:.9g} %"

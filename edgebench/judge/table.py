@@ -127,16 +127,9 @@ def part_of(keyed: Keyed, part: Rail | Worker) -> list[tuple[EstimateKey, Estima
 
 def identity_cells(trial: Trial) -> Row:
     """Cells that say which trial it is, and how far it came."""
-    return {
-        "trial": trial.key,
-        "target": trial.target,
-        "variant": trial.variant,
-        "depth_multiplier": trial.depth_multiplier,
-        "precision": trial.precision,
-        "batch": trial.batch,
-        "concurrency": trial.concurrency,
-        "settings": settings_text(trial.settings),
-    }
+    names = "target", "variant", "depth_multiplier", "precision", "batch", "concurrency"
+    own = {name: getattr(trial, name) for name in names}
+    return {"trial": trial.key, **own, "settings": settings_text(trial.settings)}
 
 
 def wide_rows(trials: Sequence[Trial], verdicts: Sequence[Verdict] = ()) -> list[Row]:

@@ -138,9 +138,8 @@ class Estimate:
 
     def in_unit(self, scale: float) -> Estimate:
         """Same estimate in a unit of `scale` base units."""
-        value, low, high = (
-            None if number is None else number / scale for number in (self.value, self.low, self.high)
-        )
+        ends = (self.value, self.low, self.high)
+        value, low, high = (None if end is None else end / scale for end in ends)
         sessions = tuple(number / scale for number in self.sessions)
         return replace(self, value=value, low=low, high=high, sessions=sessions)
 
@@ -316,8 +315,21 @@ class SceneOfTrial:
     """Files that are sent with it and whose sizes are not recorded. Source: the artifact."""
 
 
+class Cached:
+    """Mixin that keeps what is computed once."""
+
+    cache: dict[Any, Any]
+
+    def once(self, question: Hashable, compute: Callable[[], T]) -> T:
+        """Result of `compute`, kept for the next time that the question is asked."""
+        if question not in self.cache:
+            self.cache[question] = compute()
+        answer: T = self.cache[question]
+        return answer
+
+
 @dataclass(frozen=True)
-class Trial:
+class Trial(Cached):
     """One planned trial: identity, status, estimates, and the conditions of the measurement."""
 
     key: str
@@ -394,23 +406,10 @@ class Trial:
     )
     """Internal: results of `once`."""
 
-    def once(self, question: Hashable, compute: Callable[[], T]) -> T:
-        """Result of `compute`, kept for the next time that the question is asked."""
-        if question not in self.cache:
-            self.cache[question] = compute()
-        answer: T = self.cache[question]
-        return answer
-
     def estimates_of(self, metric: str) -> Iterator[tuple[EstimateKey, Estimate]]:
         """Estimates of a metric with their keys, the one that represents the trial first."""
-        by_metric: dict[str, list[EstimateKey]] = self.once("estimates by metric", self._by_metric)
-        return ((key, self.estimates[key]) for key in by_metric.get(metric, ()))
-
-    def _by_metric(self) -> dict[str, list[EstimateKey]]:
-        keys: dict[str, list[EstimateKey]] = {}
-        for key in self.estimates:
-            keys.setdefault(key.metric, []).append(key)
-        return keys
+        keys = self.once(("keys", metric), lambda: [key for key in self.estimates if key.metric == metric])
+        return ((key, self.estimates[key]) for key in keys)
 
     def estimate(self, metric: str, worker: int | None = None) -> Estimate:
         """Estimate that represents a metric: of the trial, or of one of its workers; MISSING without one."""

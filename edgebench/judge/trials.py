@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from edgebench.judge.cautions import cautions, sustained_of
+from edgebench.judge.cautions import cautions, other_machine, sustained_of
 from edgebench.judge.latency import times_images
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.power.rails import idle_drifts_of, power_doubts, rails_of
 from edgebench.judge.recorded import Recorded, recorded_trials, undisturbed_trials
 from edgebench.judge.stopping import rule_of, with_end
-from edgebench.judge.trial import FULLY_COVERED, Confusion, Estimate, EstimateKey, SceneOfTrial, Trial, Values
+from edgebench.judge.trial import FULLY_COVERED, Estimate, EstimateKey, SceneOfTrial, Trial, Values
 from edgebench.judge.workers import workers_of
-from edgebench.records.stored import SceneRecord, SessionRecord
+from edgebench.records.stored import SceneRecord
 from edgebench.results.listing import failure_text, status_of
 from edgebench.results.load import StoredResults
 from edgebench.results.revisions import continuation
@@ -83,13 +83,14 @@ def trial_of(recorded: Recorded) -> Trial:
     estimates: dict[EstimateKey, Estimate] = {}
     values: dict[EstimateKey, Values] = {}
     for metric in METRICS.values():
-        for key, estimate, by_session in metric.read(recorded, metric):
-            is_unexplained = estimate.is_missing and not estimate.reason
-            estimates[key] = replace(estimate, reason=reason) if is_unexplained else estimate
-            if by_session:
-                values[key] = by_session
-    target = recorded.shown_target
-    ticks = recorded.ticks()
+        for key, reading in metric.readings(recorded):
+            is_unexplained = reading.estimate.is_missing and not reading.estimate.reason
+            estimates[key] = replace(reading.estimate, reason=reason) if is_unexplained else reading.estimate
+            if reading.values:
+                values[key] = reading.values
+    target, scene, ticks = recorded.shown_target, recorded.scene, recorded.ticks()
+    confusions = [recorded.confusion("images", worker) for worker in recorded.several_workers or (None,)]
+    confusions.append(recorded.confusion("scene"))
     return Trial(
         key=planned.key,
         target=planned.target,
@@ -108,18 +109,28 @@ def trial_of(recorded: Recorded) -> Trial:
         rails=rails_of(recorded),
         workers=workers_of(recorded),
         share=planned.share or "",
-        confusions=_confusions(recorded),
+        confusions=tuple(filter(None, confusions)),
         sustained=sustained_of(recorded.steady(), experiment.sustained_s, recorded.observed),
         cautions=_cautions(recorded),
         failures=tuple(
-            failure_sentence(record)
+            f"session {record.n:03}: {record.status}"
+            + (f" in {record.failure.stage}: {failure_text(record)}" if record.failure else "")
             for record in recorded.sessions
             if record.status not in ("ok", "interrupted")
         ),
         confidence=recorded.confidence,
         ticks=ticks if ticks["load_s"] else {},
         period_s=experiment.period_s,
-        scene=_scene(recorded),
+        scene=SceneOfTrial(
+            text=scene_text(scene),
+            patches=scene.patches,
+            covered=scene.covered,
+            measured_patches=recorded.measured_patches,
+            untimed_stages=recorded.untimed_stages,
+            image_bytes=scene.image_bytes,
+            update_bytes=planned.artifact_bytes,
+            companions=tuple(planned.companions),
+        ),
         built=next((record.built for record in recorded.ok if record.built), None),
         body=recorded.target.body if recorded.target else "",
         marks=_marks(recorded),
@@ -127,12 +138,6 @@ def trial_of(recorded: Recorded) -> Trial:
         doubts=_doubts(recorded),
         disturbed=(len(recorded.ok) - len(recorded.calm), len(recorded.ok)),
     )
-
-
-def failure_sentence(record: SessionRecord) -> str:
-    """Session that ended early, and the failure that ended it."""
-    stage = f" in {record.failure.stage}: {failure_text(record)}" if record.failure else ""
-    return f"session {record.n:03}: {record.status}{stage}"
 
 
 def scene_text(scene: SceneRecord) -> str:
@@ -148,26 +153,12 @@ def scene_text(scene: SceneRecord) -> str:
     return f"{scene.name}, {size}, {patches} of {across} x {scene.patch}{stride}{share}"
 
 
-def _scene(recorded: Recorded) -> SceneOfTrial:
-    scene = recorded.scene
-    return SceneOfTrial(
-        text=scene_text(scene),
-        patches=scene.patches,
-        covered=scene.covered,
-        measured_patches=recorded.measured_patches,
-        untimed_stages=recorded.untimed_stages,
-        image_bytes=scene.image_bytes,
-        update_bytes=recorded.trial.artifact_bytes,
-        companions=tuple(recorded.trial.companions),
-    )
-
-
 def _marks(recorded: Recorded) -> tuple[str, ...]:
-    untimed = recorded.untimed_stages
+    untimed, patches = recorded.untimed_stages, recorded.measured_patches
     marks = {
         recorded.trial.mark: bool(recorded.trial.mark),
         "on a test clock": any("test_clock" in record.clock for record in recorded.ok),
-        "extrapolated": recorded.is_extrapolated,
+        "extrapolated": not recorded.is_emulated and patches is not None and patches < recorded.scene.patches,
         f"without {' and '.join(untimed)}": bool(untimed) and times_images(untimed),
         "emulated": recorded.is_emulated,
     }
@@ -178,32 +169,18 @@ def _doubts(recorded: Recorded) -> Mapping[str, str]:
     """Causes of doubt by their subject, without empty ones."""
     doubts = {
         "stamps": recorded.stamp_doubt,
-        "machine": recorded.other_machine,
+        "machine": other_machine(recorded.target, recorded.ok),
         **recorded.board_doubts,
         **power_doubts(recorded),
     }
     return {subject: cause for subject, cause in doubts.items() if cause}
 
 
-def _confusions(recorded: Recorded) -> tuple[Confusion, ...]:
-    """Counts by class of the labelled images, by worker, and of the scene."""
-    workers = recorded.several_workers or (None,)
-    confusions = [recorded.confusion("images", worker) for worker in workers]
-    return tuple(confusion for confusion in (*confusions, recorded.confusion("scene")) if confusion)
-
-
 def _cautions(recorded: Recorded) -> tuple[Caution, ...]:
     right = recorded.confusion("images")
+    counts = (sum(right.right), sum(right.n), len(right.classes)) if right else None
+    workers, drifts = len(recorded.workers), idle_drifts_of(recorded)
+    doubts, steady = recorded.board_doubts, recorded.steady()
+    found = cautions(recorded.sessions, steady, recorded.observed, counts, doubts, workers, drifts)
     contradicted = power_doubts(recorded).get("power.maximum", "")
-    return (
-        *cautions(
-            recorded.sessions,
-            recorded.steady(),
-            recorded.observed,
-            (sum(right.right), sum(right.n), len(right.classes)) if right else None,
-            recorded.board_doubts,
-            len(recorded.workers),
-            idle_drifts_of(recorded),
-        ),
-        *([Caution(Flag.POWER_CONTRADICTED, what=contradicted)] if contradicted else ()),
-    )
+    return *found, *([Caution(Flag.POWER_CONTRADICTED, what=contradicted)] if contradicted else ())

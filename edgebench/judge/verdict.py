@@ -18,6 +18,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.profile import Profile
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial import EMULATED, MISSING, STATED, Certainty, Conditions, Estimate, Trial
+from edgebench.texts import joined
 
 Word = Literal["pass", "fail", "inconclusive", "unknown"]
 WORDS: tuple[Word, ...] = ("fail", "unknown", "inconclusive", "pass")
@@ -160,8 +161,7 @@ def _objected(estimate: Estimate, doubt: str) -> Estimate:
     """Estimate without its upper end, which the doubt makes unknown."""
     if estimate.value is None:
         return estimate
-    objection = "; ".join(filter(None, (doubt, estimate.objection)))
-    return replace(estimate, high=None, objection=objection, final=True)
+    return replace(estimate, high=None, objection=joined(doubt, estimate.objection), final=True)
 
 
 def _decisive(estimates: Sequence[Estimate], limit: float, at_least: bool) -> Estimate:
@@ -244,7 +244,7 @@ def _without_disturbed(
 
 def _reason(word: Word, estimate: Estimate, metric: Metric) -> str:
     sources = estimate.notes if estimate.basis == "published" else ()
-    cause = "; ".join(filter(None, (estimate.objection, estimate.reason, *sources)))
+    cause = joined(estimate.objection, estimate.reason, *sources)
     if word == "unknown" or (word == "inconclusive" and (estimate.objection or estimate.reason)):
         return cause
     if word == "inconclusive":
@@ -346,13 +346,10 @@ def judge_all(trials: Sequence[Trial], profiles: Sequence[Profile]) -> list[Verd
         verdicts_of = [verdict_of(trial, requirement) for requirement in first]
         for name, requirement, place, is_stated in entries:
             judged = verdicts_of[place]
-            estimate, word, limit = judged.estimate, judged.word, judged.limit
-            ends = () if is_stated else (estimate.value, estimate.low, estimate.high)
+            ends = () if is_stated else (judged.estimate.value, judged.estimate.low, judged.estimate.high)
             # An implied requirement, that the schedule is kept, counts where it may not be.
             if is_stated or any(end is not None and end > 1 for end in ends):
-                verdicts.append(
-                    Verdict(trial.key, name, requirement, estimate, word, limit, judged.margin, judged.reason)
-                )
+                verdicts.append(replace(judged, profile=name, requirement=requirement))
     return verdicts
 
 

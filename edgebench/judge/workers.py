@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,19 +20,16 @@ from edgebench.stats.intervals import MIN_SESSIONS, interval_reason, session_med
 
 def workers_of(recorded: Recorded) -> tuple[Worker, ...]:
     """Workers that shared the device; empty for a lone one."""
-    return recorded.once("workers", lambda: tuple(_worker(recorded, n) for n in recorded.several_workers))
-
-
-def _worker(recorded: Recorded, number: int) -> Worker:
-    plan, entries = recorded.plan_of(number), recorded.entries(number)
-    cores = next((entry.get("cores") for entry in reversed(entries)), None)
-    return Worker(
-        number,
-        (plan or recorded.trial).variant,
-        plan.alone if plan else "",
-        tuple(core for core in cores if isinstance(core, int)) if isinstance(cores, list) else (),
-        tuple(caution.sentence() for caution in cautions((), recorded.steady(number))),
-    )
+    workers = []
+    for number in recorded.several_workers:
+        plan, entries = recorded.plan_of(number), recorded.entries(number)
+        cores = next((entry.get("cores") for entry in reversed(entries)), None)
+        warnings = tuple(caution.sentence() for caution in cautions((), recorded.steady(number)))
+        numbers = cores if isinstance(cores, list) else ()
+        pinned = tuple(core for core in numbers if isinstance(core, int))
+        variant, alone = (plan or recorded.trial).variant, plan.alone if plan else ""
+        workers.append(Worker(number, variant, alone, pinned, warnings))
+    return tuple(workers)
 
 
 def slowest_note(workers: int, number: int, variant: str) -> str:
@@ -87,14 +84,13 @@ class SharedWorker(NamedTuple):
 def shared_workers(recorded: Recorded) -> list[SharedWorker]:
     """Workers of a trial with the medians of their variants alone; empty for a lone one."""
     workers = []
-    for worker in workers_of(recorded):
-        steady, lone = recorded.steady(worker.number), recorded.siblings.get(worker.alone)
+    for number in recorded.several_workers:
+        plan, steady = recorded.plan_of(number), recorded.steady(number)
+        lone = recorded.siblings.get(plan.alone) if plan else None
         is_alike = lone is not None and lone.steady().quantity == steady.quantity
         alone_s = session_medians(lone.steady().latency_s) if lone is not None and is_alike else []
-        together_s = session_medians(steady.latency_s)
-        workers.append(
-            SharedWorker(worker.number, worker.variant, np.array(together_s), np.array(alone_s, np.float64))
-        )
+        sides = (np.array(session_medians(steady.latency_s)), np.array(alone_s, np.float64))
+        workers.append(SharedWorker(number, (plan or recorded.trial).variant, *sides))
     return workers
 
 
@@ -114,15 +110,8 @@ def slowdown_of(workers: Sequence[SharedWorker], confidence: float) -> Estimate 
     if fewest >= MIN_SESSIONS:
         _, widest = slowest(alone_s, together_s, 1 - confidence)
         low, high = float(widest.low), float(widest.high)
-    estimate = Estimate(
-        ratios[place],
-        low,
-        high,
-        sessions=_by_session(workers[place]),
-        n=int(alone_s[place].size + together_s[place].size),
-        reason=interval_reason(fewest),
-    )
-    worker = workers[place]
+    worker, n = workers[place], int(alone_s[place].size + together_s[place].size)
+    estimate = Estimate(ratios[place], low, high, _by_session(worker), n, reason=interval_reason(fewest))
     return estimate.with_notes(slowest_note(len(workers), worker.number, worker.variant))
 
 
@@ -159,28 +148,10 @@ def _by_session(worker: SharedWorker) -> tuple[float, ...]:
 def kept_workers(trial: Trial) -> list[SharedWorker]:
     """Workers of a trial with the medians that its values hold."""
     metric = "image_s" if trial.values_of("image_s", 0) else "infer_s"
-    return [
-        SharedWorker(
-            worker.number,
-            worker.variant,
-            np.array(session_medians(trial.values_of(metric, worker.number))),
-            _first_values(trial.values_of("slowdown", worker.number)),
-        )
-        for worker in trial.workers
-    ]
-
-
-def _first_values(values: Iterable[Sequence[float]]) -> NDArray[np.float64]:
-    return np.array([session[0] for session in values], np.float64)
-
-
-def peaks_together(recorded: Recorded) -> list[float]:
-    """Peak memory of all workers added up, of each session that has it of all."""
-    sums = []
-    for record in recorded.ok:
-        memories = (worker.get("memory") for worker in record.workers)
-        peaks = [memory.get("peak_bytes") for memory in memories if isinstance(memory, Mapping)]
-        finite = [peak for peak in peaks if isinstance(peak, int | float) and np.isfinite(peak)]
-        if recorded.is_shared and len(finite) == len(recorded.workers):
-            sums.append(float(int(sum(finite))))
-    return sums
+    workers = []
+    for worker in trial.workers:
+        alone_s = [session[0] for session in trial.values_of("slowdown", worker.number)]
+        together_s = session_medians(trial.values_of(metric, worker.number))
+        sides = (np.array(together_s), np.array(alone_s, np.float64))
+        workers.append(SharedWorker(worker.number, worker.variant, *sides))
+    return workers

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.judge.decision import Decision, is_level
+from edgebench.judge.decision import Decision, is_level, latency_s
 from edgebench.judge.front import Front
-from edgebench.judge.next_steps import passing_limit
+from edgebench.judge.next_steps import passing_limit, relative_change, sides_of
 from edgebench.judge.requirement import Requirement
 from edgebench.judge.trial import Trial
 from edgebench.judge.verdict import Limit, Verdict
@@ -65,7 +64,7 @@ def answer_of(
         title: title of the profile. Default: its name.
     """
     names = trial_names(trials)
-    ordered = sorted(trials, key=_latency_s)
+    ordered = sorted(trials, key=latency_s)
     shown = {trial.key: trial for trial in ordered if (trial.key, decision.profile) in cells}
     by_word = words.grouped((cells[key, decision.profile].word, key) for key in shown)
     word = next((word for word in words.STANDINGS if word in by_word), "unknown")
@@ -125,26 +124,20 @@ def _best(trials: Sequence[Trial], names: Mapping[str, str]) -> list[str]:
     sentences = []
     latencies = words.alike_timed([trial for trial in trials if trial.latency is not None])
     if latencies:
-        fastest, *others = sorted(latencies, key=_latency_s)
+        fastest, *others = sorted(latencies, key=latency_s)
         noun = "per image" if fastest.latency_metric == "image_s" else "inference per image"
-        text = f"{words.number(_latency_s(fastest))} s {noun}"
+        text = f"{words.number(latency_s(fastest))} s {noun}"
         bounded = [trial for trial in others if trial.latency and trial.latency.low is not None]
         if tied := [names[trial.key] for trial in bounded if is_level(trial, fastest)]:
             text += f", within the interval of {words.several(tied)}"
         sentences.append(f"Fastest: {names[fastest.key]}, {text}.")
-    accuracies = {
-        trial.key: share for trial in trials if (share := trial.estimate("accuracy").value) is not None
-    }
-    if accuracies:
-        highest = max(accuracies.values())
-        leaders = [names[key] for key, share in accuracies.items() if share == highest]
-        if len(leaders) < len(accuracies) or len(trials) == 1:
-            sentences.append(f"Most accurate: {words.several(leaders)}, {words.percent(highest)}.")
-    masses = {trial.key: grams for trial in trials if (grams := trial.estimate("mass_g").value) is not None}
-    if len(set(masses.values())) > 1:
-        least = min(masses.values())
-        lightest = [names[key] for key, mass_g in masses.items() if mass_g == least]
-        sentences.append(f"Lightest: {words.several(lightest)}, {words.number(least)} g.")
+    for lead, metric, sign in (("Most accurate", "accuracy", -1), ("Lightest", "mass_g", 1)):
+        estimates = [(names[trial.key], trial.estimate(metric).value) for trial in trials]
+        by_value = words.grouped((value, name) for name, value in estimates if value is not None)
+        if len(by_value) > 1 or (by_value and len(trials) == 1 and metric == "accuracy"):
+            best = min(by_value, key=lambda value: sign * value)
+            text = words.percent(best) if metric == "accuracy" else f"{words.number(best)} g"
+            sentences.append(f"{lead}: {words.several(by_value[best])}, {text}.")
     return sentences
 
 
@@ -170,11 +163,6 @@ def _miss(verdict: Verdict) -> str:
     missed = words.number(-verdict.margin / requirement.scale)
     share = "" if requirement.metric.is_size else f" ({words.percent(-verdict.margin / verdict.limit)} of it)"
     return f"{formula} by {missed}{words.margin_unit(verdict)}{share}"
-
-
-def _latency_s(trial: Trial) -> float:
-    latency_s = trial.latency.value if trial.latency else None
-    return math.inf if latency_s is None else latency_s
 
 
 def settling_sentences(decisions: Sequence[Decision], trials: Trials) -> list[str]:
@@ -217,7 +205,7 @@ def pareto_sentences(fronts: Sequence[Front], trials: Sequence[Trial]) -> list[s
 
     `disco-realtime over latency per image and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
     """
-    named = Trials.of(trials, trial_names(trials))
+    named = Trials.of(trials)
     total = len(fronts)
     profiles = words.grouped(
         (_stands(front, named), front.profile)
@@ -282,24 +270,17 @@ def passing_sentences(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> l
 
 def _nearest_limit(requirement: Requirement, limits: Mapping[str, Limit], names: Mapping[str, str]) -> str:
     """`latency per image ≤ 5.13 s in place of 4.42 s (16 % more), with 0.5 int8`."""
-    old, unit = _sides(requirement.limit), words.spaced(requirement.unit)
-    news = {key: [side / requirement.scale for side in _sides(limit)] for key, limit in limits.items()}
-    changes = {
-        key: max(abs(side - before) / before for before, side in zip(old, new, strict=True))
-        for key, new in news.items()
-    }
+    changes = {key: relative_change(requirement, limit) for key, limit in limits.items()}
     key = min(changes, key=lambda trial: changes[trial])
     # Rounded to the side that passes.
     is_up, sign = not requirement.at_least, "≥" if requirement.at_least else "≤"
-    to = " x ".join(words.outward(side, words.decimals(side), up=is_up) for side in news[key])
+    unit = words.spaced(requirement.unit)
+    news = [side / requirement.scale for side in sides_of(limits[key])]
+    to = " x ".join(words.outward(side, words.decimals(side), up=is_up) for side in news)
     share = words.percent(changes[key], 0 if changes[key] >= 0.1 else 2)
     difference = f"{share} {'more' if is_up else 'less'}"
     place = f"in place of {words.quantity(requirement.limit)}{unit} ({difference})"
     return f"{words.subject(requirement)} {sign} {to}{unit} {place}, with {names[key]}"
-
-
-def _sides(limit: Limit) -> tuple[float, ...]:
-    return limit if isinstance(limit, tuple) else (limit,)
 
 
 # Sentences of a judged result beyond its verdicts, in short paragraphs: terminal, page and Markdown.
@@ -316,10 +297,9 @@ def paragraphs(
     verdicts: Sequence[Verdict],
 ) -> list[tuple[str, list[str]]]:
     """Headings and sentences of those paragraphs that have any."""
-    named = Trials.of(trials, trial_names(trials))
     every = [
         ("What would pass", passing_sentences(trials, verdicts)),
-        ("What would settle open verdicts", settling_sentences(decisions, named)),
+        ("What would settle open verdicts", settling_sentences(decisions, Trials.of(trials))),
         ("Pareto front", pareto_sentences(fronts, trials)),
     ]
     return [

@@ -137,8 +137,7 @@ def _cautions(result: ComparedResult) -> list[str]:
 
 
 def _trials(trials: Sequence[ComparedTrial]) -> Trials:
-    measured = [trial.trial for trial in trials]
-    return Trials.of(measured, trial_names(measured))
+    return Trials.of([trial.trial for trial in trials])
 
 
 def _remarks(pair: Pair, gate: bool) -> Iterator[str]:

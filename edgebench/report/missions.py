@@ -14,7 +14,7 @@ from edgebench.judge.judged import Judged, missions
 from edgebench.judge.mission import DAY_S, Mission
 from edgebench.judge.profile import Profile
 from edgebench.judge.schedule import Schedule
-from edgebench.judge.trial import MISSING, Estimate, Trial
+from edgebench.judge.trial import MISSING, Trial
 from edgebench.records.described import Described, object_schema
 from edgebench.report import tables, words
 from edgebench.report.blocks import Table, of_figures
@@ -53,16 +53,8 @@ class MissionMetric(NamedTuple):
     def shown(self, mission: Mission) -> str:
         """Text of the number with its interval, then its 99th percentile over cycles where it has one."""
         tail = mission.estimates.get(f"{self.name}{TAIL}", MISSING)
-        shown = self._text(mission.estimates[self.name])
-        return shown if tail.value is None else f"{shown}, p99 {self._text(tail)}"
-
-    def _text(self, estimate: Estimate) -> str:
-        """Value with its interval where that has a width; the sign for a missing one."""
-        ends = (estimate.value, estimate.low, estimate.high)
-        value, low, high = (None if end is None else end / self.scale for end in ends)
-        if value is None:
-            return words.MISSING
-        return words.number(value) if low == high else words.estimate(value, low, high)
+        shown = words.interval(mission.estimates[self.name], self.scale)
+        return shown if tail.value is None else f"{shown}, p99 {words.interval(tail, self.scale)}"
 
 
 def _field(text: str, type_: str | list[str], unit: str = "", **keywords: Any) -> dict[str, Any]:
@@ -96,20 +88,17 @@ FIGURES = tuple(MissionMetric(*declared) for declared in _FIGURES)
 
 def missions_schema(estimate: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a result's document that hold missions; `estimate` is the schema of one estimate."""
-    estimates = {
-        metric.column: Described(f"{metric.text}.", "mission", metric.base_unit) for metric in FIGURES
+    numbers = {
+        metric.column: Described(f"{metric.text}.", "mission", metric.base_unit).schema(estimate)
+        for metric in FIGURES
     }
-    numbers = {name: described.schema(estimate) for name, described in estimates.items()}
     properties = {
         "days": _field("Length of the mission; shared among the trial's sessions.", "number"),
         "seed": _field("Seed of the draws.", "integer"),
         **object_schema(Mission)["properties"],
         "estimates": _field("Estimates by name.", "object", properties=numbers, required=list(numbers)),
     }
-    description = (
-        "Each trial with sessions under each profile's schedule, simulated for a few days; `edgebench "
-        "mission` plays longer ones."
-    )
+    description = "Each trial with sessions under each profile's schedule, simulated for a few days."
     items = {"type": "object", "properties": properties, "required": list(properties)}
     texts: dict[str, Any] = {"additionalProperties": {"type": "string"}}
     return {
@@ -227,30 +216,26 @@ def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], pl
         if not metric.name.endswith(TAIL)  # in the cells of the means
         and any(mission.estimates[metric.name].value is not None for mission in missions)
     ]
-    no_energy = "energy figures"
-    has_energy = any(metric.name.startswith("energy_j") for metric in present)
+    has_energy = any(metric.base_unit == "J" for metric in present)
     unknown = words.grouped(
         (
             words.plain(mission.estimates[metric.name].reason),
-            metric.heading
-            if has_energy or not metric.name.startswith(("energy_j", "break_even_s"))
-            else no_energy,
+            metric.heading if has_energy else metric.heading.partition(",")[0],
         )
         for mission in missions
         for metric in FIGURES
         if not mission.is_overloaded and mission.estimates[metric.name].value is None
     )
     caption = [f"Simulated: {played}. Intervals (95 %) are over sessions."]
-    for mission in missions:
-        if mission.is_overloaded:
-            caption.append(
-                f"{names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work per cycle."
-            )
-    for why, headings in unknown.items():
-        subjects = words.listed(list(dict.fromkeys(headings))).capitalize()
-        caption.append(
-            f"No {no_energy}: {why}." if no_energy in headings else f"{subjects}: not known, {why}."
-        )
+    caption += [
+        f"{names[mission.trial]} is overloaded: {mission.load:.3g} cycles of work per cycle."
+        for mission in missions
+        if mission.is_overloaded
+    ]
+    caption += [
+        f"{words.listed(list(dict.fromkeys(headings))).capitalize()}: not known, {why}."
+        for why, headings in unknown.items()
+    ]
     return Table(
         f"{words.plain(title, 80)}: mission",
         of_figures("Trial", *(f"{metric.heading.capitalize()}, {metric.unit}" for metric in present)),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from edgebench.judge.decision import is_measured
 from edgebench.judge.judged import Judged
 from edgebench.judge.next_steps import settling_steps
-from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import NextStep, Verdict
+from edgebench.judge.verdict import NextStep
 from edgebench.report import words
 from edgebench.report.environment import command_line
 from edgebench.results.listing import default_output_dir
 from edgebench.results.redaction import exported
+from edgebench.texts import joined
 
 _LISTED = {"--meter": "edgebench meters list", "--board": "edgebench boards list"}
 
@@ -81,6 +82,9 @@ def _result(judged: Judged) -> str:
 # Requirements that are open for all measured trials.
 
 
+_LABELS = ("Not judged", "Not published", "Not measured", "Not declared", "Undecided for all")
+
+
 def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
     """Requirements that no measured trial decides, with the command that would.
 
@@ -89,68 +93,55 @@ def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
         titles: titles of the profiles by name.
     """
     measured = {trial.key: trial for trial in judged.trials if is_measured(trial)}
-    elsewhere: dict[str, dict[str, None]] = {}  # subjects by the reason why another machine has the estimate
-    groups: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in judged.verdicts:
-        if verdict.trial in measured and not verdict.requirement.wanted:
-            subject, reason = words.subject(verdict.requirement), verdict.reason
-            if verdict.word == "unknown" and reason == measured[verdict.trial].doubts.get("machine"):
-                elsewhere.setdefault(words.plain(reason), {})[subject] = None
-            else:
-                groups.setdefault((subject, verdict.profile), []).append(verdict)
-    facts = [
-        Fact("Not judged", f"{words.listed(list(subjects))}: {reason}.")
-        for reason, subjects in elsewhere.items()
-    ]
-    unknown = {
-        subject: group[0]
-        for subject, group in groups.items()
-        if all(verdict.word == "unknown" for verdict in group)
-    }
-    undecided = [
-        group[0]
-        for group in groups.values()
-        if len({verdict.trial for verdict in group}) == len(measured) > 1
-        and all(verdict.word == "inconclusive" for verdict in group)
-    ]
-    facts += _unknown(judged, measured, unknown, titles) if unknown else []
-    return facts + (_undecided(judged, measured, undecided) if undecided else [])
-
-
-Unknown = Mapping[tuple[str, str], Verdict]
-"""Verdicts by subject of the requirement and name of the profile."""
-
-
-def _unknown(
-    judged: Judged, measured: Mapping[str, Trial], unknown: Unknown, titles: Mapping[str, str]
-) -> list[Fact]:
-    if any(trial.is_published for trial in judged.trials):
-        return [Fact("Not published", f"{_named(unknown, titles)}.")]
-    run = _run(judged)
-    declared: dict[tuple[str, str], str] = {}
-    measuring: dict[str, None] = {}
-    hints: dict[str, None] = {}
-    for subject, verdict in unknown.items():
-        step = next(iter(settling_steps(measured[verdict.trial], verdict)), None)
-        if step is None:
+    is_published = any(trial.is_published for trial in judged.trials)
+    groups = words.grouped(
+        ((words.subject(verdict.requirement), verdict.profile), verdict)
+        for verdict in judged.verdicts
+        if verdict.trial in measured and not verdict.requirement.wanted
+    )
+    details: dict[str, list[tuple[str, tuple[str, str]]]] = {label: [] for label in _LABELS}
+    options: dict[str, dict[Hashable, tuple[str, ...]]] = {label: {} for label in _LABELS}
+    for subject, group in groups.items():
+        found, trial, reason = {verdict.word for verdict in group}, measured[group[0].trial], group[0].reason
+        is_unknown = found == {"unknown"}
+        is_in_all = len({verdict.trial for verdict in group}) == len(measured) > 1
+        if not is_unknown and not (is_in_all and found == {"inconclusive"}):
             continue
-        if not step.arguments:
-            hints[f"to add it: {words.next_step(step)}"] = None
+        steps = settling_steps(trial, group[0])
+        able = (step for step in steps if is_unknown or (step.arguments and step.kind != "declare"))
+        step = next(able, NextStep("measure"))
+        arguments = () if is_published else step.arguments
+        label, detail = "Not measured", ""
+        if not is_unknown:
+            to_settle = f"to settle it: {words.listed([*map(words.next_step, steps)], 'or')}" if steps else ""
+            label, detail = "Undecided for all", joined(reason, to_settle)
+        elif reason == trial.doubts.get("machine"):
+            label, detail = "Not judged", reason
+        elif is_published:
+            label = "Not published"
+        elif not arguments:
+            detail = f"to add it: {step.reason}" if step.reason else ""
         elif step.kind == "declare":
-            declared[subject] = " ".join(step.arguments)
-        elif step.arguments[0] in run:  # the run had the option and got nothing by it
-            hints[words.plain(verdict.reason)] = None
-        else:
-            measuring[" ".join(step.arguments)] = None
+            label = "Not declared"
+        elif arguments[0] in _run(judged):  # the run had the option and got nothing by it
+            detail, arguments = reason, ()
+        details[label].append((words.plain(detail), subject))
+        if arguments:  # of one option the last value stands for the others, unless it is a declaration
+            options[label][arguments if step.kind == "declare" else arguments[0]] = arguments
     facts = []
-    if missing := [subject for subject in unknown if subject not in declared]:
-        text = _named(missing, titles) + (f" ({'; '.join(hints)})" if hints else "") + _lists(measuring)
-        command = run_command(judged, list(measuring)) if measuring else ""
-        facts.append(Fact("Not measured", f"{text}.", command, " ".join(measuring)))
-    if declared:
-        options = dict.fromkeys(declared.values())
-        text = f"{_named(declared, titles)}{_lists(options)}."
-        facts.append(Fact("Not declared", text, fit_command(judged, *options)))
+    for label in filter(details.__getitem__, _LABELS):
+        by_detail = words.grouped(details[label])
+        texts = [
+            _named(subjects, titles) + (f" ({detail})" if detail else "")
+            for detail, subjects in by_detail.items()
+        ]
+        added = list(chain.from_iterable(options[label].values()))
+        fact = Fact(label, f"{'; '.join(texts)}{_lists(added)}.")
+        if added and label == "Not declared":
+            fact = replace(fact, command=fit_command(judged, *added))
+        elif added:
+            fact = replace(fact, command=run_command(judged, added), added=" ".join(added))
+        facts.append(fact)
     return facts
 
 
@@ -169,20 +160,3 @@ def _lists(options: Iterable[str]) -> str:
     """Commands that list the values of some options, in brackets."""
     listed = [text for name, text in _LISTED.items() if any(option.startswith(name) for option in options)]
     return f" ({'; '.join(listed)})" if listed else ""
-
-
-def _undecided(judged: Judged, measured: Mapping[str, Trial], undecided: Sequence[Verdict]) -> list[Fact]:
-    texts: dict[str, None] = {}
-    first: dict[NextStep, None] = {}
-    for verdict in undecided:
-        steps = settling_steps(measured[verdict.trial], verdict)
-        first |= dict.fromkeys([step for step in steps if step.arguments and step.kind != "declare"][:1])
-        steps_text = words.listed([*map(words.next_step, steps)], "or")
-        text = f"{words.subject(verdict.requirement)}: {words.plain(verdict.reason)}"
-        texts[f"{text}. To settle it: {steps_text}" if steps_text else text] = None
-    # Of one option the last step stands for the others.
-    options = {step.arguments[0]: step.arguments for step in first}
-    arguments = [argument for step_arguments in options.values() for argument in step_arguments]
-    is_measurable = arguments and not any(trial.is_published for trial in judged.trials)
-    command = run_command(judged, arguments) if is_measurable else ""
-    return [Fact("Undecided for all", f"{'; '.join(texts)}.", command)]

@@ -12,6 +12,7 @@ from edgebench.judge.trial import Trial
 from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.report import words
 from edgebench.report.blocks import Note
+from edgebench.report.tables import trial_names
 from edgebench.stats.forecast import sessions_for, spread_between
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.warnings import Caution, Flag, sentence_of
@@ -35,12 +36,9 @@ class Trials:
     targets: Mapping[str, str]
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], names: Mapping[str, str]) -> Trials:
+    def of(cls, trials: Sequence[Trial]) -> Trials:
         """Names of these trials, by key."""
-        return cls(
-            {trial.key: names[trial.key] for trial in trials},
-            {trial.key: words.plain(trial.target, 60) for trial in trials},
-        )
+        return cls(trial_names(trials), {trial.key: words.plain(trial.target, 60) for trial in trials})
 
     def several(self, keys: Sequence[str]) -> str:
         """`0.25 int8`, `all 9 trials`, `all 3 trials of nano`, `12 of 18 trials (a, b, c and 9 more)`."""
@@ -76,11 +74,12 @@ def shared(statements: Iterable[tuple[str, str]], trials: Trials, *, ranges: boo
 
     With `ranges`, sentences that differ only in their numbers are one note: `a window of 0.6 to 0.9 s`.
     """
-    statements = [(key, text) for key, text in statements if text]
-    if not ranges:
-        return _grouped(statements, trials, kind=str, own=str, together=lambda texts: texts[0])
     return _grouped(
-        statements, trials, kind=lambda text: _NUMBER.sub("0", text), own=str, together=_with_ranges
+        [(key, text) for key, text in statements if text],
+        trials,
+        kind=lambda text: _NUMBER.sub("0", text) if ranges else text,
+        own=str,
+        together=_with_ranges,
     )
 
 
@@ -124,27 +123,20 @@ def _grouped(
     own: Callable[[T], str],
     together: Callable[[Sequence[T]], str],
 ) -> list[Note]:
-    groups = words.grouped((kind(item), (key, item)) for key, item in statements)
-    return [
-        _note(
-            words.plain(together([item for _, item in group])),
-            [(key, words.plain(own(item))) for key, item in group],
-            trials,
-        )
-        for group in groups.values()
-    ]
-
-
-def _note(text: str, statements: Sequence[tuple[str, str]], trials: Trials) -> Note:
-    keys = list(dict.fromkeys(key for key, _ in statements))
-    who, is_unnamed = trials.named(keys)
-    if len(statements) == 1:
-        return Note(statements[0][1], who)
-    if any(own != text for _, own in statements):
-        return Note(text, who, tuple((trials.names[key], own) for key, own in statements))
-    if is_unnamed:
-        return Note(text, who, ((words.listed([trials.names[key] for key in keys]), ""),))
-    return Note(text, who)
+    notes = []
+    for group in words.grouped((kind(item), (key, item)) for key, item in statements).values():
+        text = words.plain(together([item for _, item in group]))
+        own_texts = [(trials.names[key], words.plain(own(item))) for key, item in group]
+        keys = list(dict.fromkeys(key for key, _ in group))
+        who, is_unnamed = trials.named(keys)
+        if len(group) == 1:
+            notes.append(Note(own_texts[0][1], who))
+        elif any(own_text != text for _, own_text in own_texts):
+            notes.append(Note(text, who, tuple(own_texts)))
+        else:
+            each = ((words.listed([trials.names[key] for key in keys]), ""),) if is_unnamed else ()
+            notes.append(Note(text, who, each))
+    return notes
 
 
 # Sessions that would narrow the intervals of a run further.
@@ -159,30 +151,21 @@ def sessions_sentence(trials: Sequence[Trial]) -> str:
 
     Empty if no interval is wider, or no trial has enough sessions.
     """
-    wide: list[tuple[float, float]] = []  # half-width and sessions needed
+    half_widths: list[float] = []
+    sessions = 0.0
     for trial in trials:
         half_width = trial.latency.half_width if trial.latency is not None else None
         medians = session_medians(trial.latency_values)
-        if half_width is None or half_width <= NARROW or len(medians) < MIN_SESSIONS:
-            continue
-        needed = sessions_for(spread_between(medians), NARROW)
-        wide.append((half_width, math.inf if needed is None else max(needed, len(medians) + 1)))
-    if not wide:
+        if half_width is not None and half_width > NARROW and len(medians) >= MIN_SESSIONS:
+            half_widths.append(half_width)
+            needed = sessions_for(spread_between(medians), NARROW)
+            sessions = max(sessions, math.inf if needed is None else needed, len(medians) + 1)
+    if not half_widths:
         return ""
-    half_widths, sessions = zip(*wide, strict=True)
-    low, high = words.percent(min(half_widths)), words.percent(max(half_widths))
-    width = low if low == high else f"{low} to {high}, depending on the trial"
     name = words.latency_words(trials)
-    some = "" if len(wide) == len(trials) else f" of {len(wide)} of {len(trials)} trials"
-    text = (
-        f"{name[0].upper()}{name[1:]}{some} is uncertain by {width}. "
-        f"{_number(min(sessions)).capitalize()} sessions would reach {share_text(NARROW)}"
+    some = "" if len(half_widths) == len(trials) else f" of {len(half_widths)} of {len(trials)} trials"
+    count = f"About {sessions:.0f}" if sessions <= SESSIONS_LIMIT else f"More than {SESSIONS_LIMIT:,}"
+    return (
+        f"{name[0].upper()}{name[1:]}{some} is uncertain by up to {words.percent(max(half_widths))}. "
+        f"{count} sessions would reach {share_text(NARROW)}."
     )
-    if min(sessions) == max(sessions) or min(sessions) > SESSIONS_LIMIT:
-        return f"{text}."
-    return f"{text} for the steadiest trial, {_number(max(sessions))} for all."
-
-
-def _number(sessions: float) -> str:
-    """Number of sessions in words, up to the limit of a run."""
-    return f"about {sessions:.0f}" if sessions <= SESSIONS_LIMIT else f"more than {SESSIONS_LIMIT:,}"

@@ -15,17 +15,10 @@ from edgebench.report.environment import machines, most_sessions, steady_part
 from edgebench.report.matrix import Matrix, cells_of, matrix_of
 from edgebench.report.next_steps import Fact, fit_command, open_facts, resume_command
 from edgebench.report.notes import Trials
-from edgebench.report.tables import declared_texts, trial_names
+from edgebench.report.tables import declared_texts
 from edgebench.results.revisions import continuation
-from edgebench.stats.warnings import Caution, Flag
+from edgebench.stats.warnings import DISTURBANCES, Flag
 
-_DISTURBED = {
-    Flag.INTERFERENCE: "other work competed for the cores",
-    Flag.THROTTLED: "the board throttled",
-    Flag.CLOCK_DROP: "the clock fell",
-    Flag.THERMAL_SUSPECTED: "slower as the session went on",
-    Flag.THERMAL_SHORT: "slower from session to session",
-}
 _DOUBTS = (
     Flag.SAID, Flag.PROBE_LOST, Flag.READINGS_REJECTED, Flag.POWER_CONTRADICTED, Flag.STAMPS_SHORT,
     Flag.GOLDEN_MISMATCH, Flag.CHANCE, Flag.BELOW_CHANCE,
@@ -104,7 +97,7 @@ def _subtitle(record: ExperimentRecord, trials: Sequence[Trial]) -> str:
 
 def _facts(judged: Judged, titles: dict[str, str]) -> list[Fact]:
     trials, record = judged.trials, judged.results.experiment
-    named = Trials.of(trials, trial_names(trials))
+    named = Trials.of(trials)
     incomplete = notes.shared([(trial.key, incomplete_text(trial)) for trial in trials], named)
     ended = [
         (trial.key, trial.ended.text)
@@ -123,7 +116,11 @@ def _facts(judged: Judged, titles: dict[str, str]) -> list[Fact]:
     )
     facts += _noted("Incomplete", incomplete, resume_command(judged) if is_unfinished else "")
     facts += _noted("Ended", notes.shared(ended, named))
-    return [*facts, *_failed(trials, named), *_disturbed(trials, named)]
+    return [
+        *facts,
+        *_failed(trials, named),
+        *_noted("Disturbed", notes.cautions(trials, named, DISTURBANCES)),
+    ]
 
 
 def _noted(label: str, group: Sequence[Note], command: str = "") -> list[Fact]:
@@ -162,33 +159,10 @@ def incomplete_text(trial: Trial) -> str:
 
 
 def _failed(trials: Sequence[Trial], named: Trials) -> list[Fact]:
-    """`1 of 28 sessions (0.5 int8); its estimates rest on the others`; none where no session failed."""
+    """`1 of 28 sessions (0.5 int8)`; none where no session failed."""
     shares = {trial.key: trial.estimate("failed_sessions") for trial in trials}
     failed = {key: round(share.value * share.n) for key, share in shares.items() if share.value}
     if not failed:
         return []
-    remaining = [key for key, count in failed.items() if count < shares[key].n]
-    whose = "its estimates rest" if len(remaining) == 1 else "their estimates rest"
-    rest = f"; {whose} on the others" if remaining else ""
     sessions = words.counted(sum(share.n for share in shares.values()), "session")
-    return [Fact("Failed", f"{sum(failed.values())} of {sessions} ({named.several(list(failed))}){rest}.")]
-
-
-def _disturbed(trials: Sequence[Trial], named: Trials) -> list[Fact]:
-    """`2 of 27 sessions: the board throttled (1.0 fp32)`; none where no session was disturbed."""
-    cautions: list[tuple[str, Caution]] = [
-        (trial.key, caution) for trial in trials for caution in trial.cautions if caution.flag in _DISTURBED
-    ]
-    if not cautions:
-        return []
-    sessions = sum(len((trial.latency or trial.estimate("images_per_s")).sessions) for trial in trials)
-    counts = words.grouped((key, caution.count or caution.of) for key, caution in cautions)
-    keys_by_cause = words.grouped((_DISTURBED[caution.flag], key) for key, caution in cautions)
-    causes_by_keys = words.grouped(
-        (tuple(dict.fromkeys(keys)), cause) for cause, keys in keys_by_cause.items()
-    )
-    causes = "; ".join(
-        f"{', '.join(causes)} ({named.several(keys)})" for keys, causes in causes_by_keys.items()
-    )
-    count = f"{sum(map(max, counts.values()))} of {words.counted(sessions, 'session')}"
-    return [Fact("Disturbed", f"{count}: {causes}. Repeat on an idle, cool machine.")]
+    return [Fact("Failed", f"{sum(failed.values())} of {sessions} ({named.several(list(failed))}).")]

@@ -44,7 +44,7 @@ _WORST = 10
 def sections(judged: Judged, fronts: Sequence[Front], missions: Sequence[BriefMissions]) -> list[Section]:
     """Sections that are not empty, in order."""
     trials = judged.trials
-    named = Trials.of(trials, tables.trial_names(trials))
+    named = Trials.of(trials)
     every = [
         _changes(judged, fronts, named),
         _missions(missions, trials),
@@ -63,7 +63,7 @@ def details(
 ) -> list[Section]:
     """Sections for the terminal: what would pass, margins, one row per trial, power, missions, warnings."""
     trials = judged.trials
-    named = Trials.of(trials, tables.trial_names(trials))
+    named = Trials.of(trials)
     changes = _changes(judged, fronts, named)
     mission, power = _missions(missions, trials), _power(trials, named, brief=True)
     every = [

@@ -144,9 +144,8 @@ def metric_columns(table: MetricTable, trials: Sequence[Trial]) -> list[MetricCo
         parts = dict.fromkeys(part for by_part in estimates for part in reversed(by_part))
         for part in parts or [("", metric.statistics[0])]:
             column = [by_part.get(part, MISSING) for by_part in estimates]
-            if metric.where_present and all(estimate.value is None for estimate in column):
-                continue
-            columns.append(metric_column(metric, column, *part))
+            if any(estimate.value is not None for estimate in column):
+                columns.append(metric_column(metric, column, *part))
     return columns
 
 

@@ -84,7 +84,7 @@ def _quantities() -> str:
     least = [f"`{name}`" for name, metric in required_metrics().items() if metric.at_least]
     kinds: dict[str, list[str]] = {}
     for name, metric in required_metrics().items():
-        head.append(f"| `{name}` | {_cell(metric.label)} | {', '.join(metric.statistics)} |")
+        head.append(f"| `{name}` | {_cell(metric.words)} | {', '.join(metric.statistics)} |")
         kinds.setdefault(", ".join(fitting_units(metric.units)), []).append(f"`{name}`")
     units = [
         f"- {', '.join(names)}: {'1 (a ratio: alone it is 1)' if texts == '1' else texts}"

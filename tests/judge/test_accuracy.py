@@ -3,7 +3,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from edgebench.judge.accuracy import agreement_of, confusion_of, predictions_of, scored_images
+from edgebench.judge.accuracy import agreement_of, among_highest, confusion_of, predictions_of
 from edgebench.judge.metrics.accuracy_balanced import balanced_accuracy
 from edgebench.judge.trial import Confusion
 from edgebench.results.rows import rows_of
@@ -101,18 +101,19 @@ def test_the_last_finished_session_speaks_and_each_image_once():
 
 def test_agreement_and_the_paired_test():
     this, fp32 = _predictions([0, 1, 2, 0], [0, 1, 0, 0]), _predictions([0, 1, 2, 0], [0, 2, 2, 1])
-    agreement = _agreement(this, fp32)
-    assert agreement == (1, 4, 2, 1, True)
+    share, p = _agreement(this, fp32)
+    assert (share.value, share.n, p.value) == (0.25, 4, 1.0)
+    assert share.notes == ("1 of 4", "1 right with fp32 alone and 2 with this alone")
 
 
 def test_agreement_without_labels_has_no_test():
-    agreement = _agreement(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
-    assert (agreement.alike, agreement.n, agreement.is_labelled) == (1, 2, False)
+    share, p = _agreement(_predictions([-1, -1], [0, 1]), _predictions([-1, -1], [0, 0]))
+    assert (share.value, share.n, p.reason) == (0.5, 2, "the images are not labelled")
 
 
 def test_agreement_is_over_the_images_that_both_saw():
-    agreement = _agreement(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
-    assert (agreement.alike, agreement.n) == (1, 1)
+    share, _ = _agreement(_predictions([0, 1, 2], [0, 1, 2]), _predictions([0], [0]))
+    assert (share.value, share.n) == (1.0, 1)
     elsewhere = predictions_of(rows_of_frame(_rows([0], [0]).assign(index=5)), "images", [0], ABC, ABC)
     assert elsewhere is not None and agreement_of(elsewhere, _predictions([0], [0])) is None
 
@@ -128,12 +129,10 @@ def test_an_image_is_right_among_five_where_fewer_than_five_scores_are_higher():
         "predicted": pa.array([1, 0, -1]),
         "scores": pa.array(scores, pa.list_(pa.float32())),
     }
-    images = scored_images(rows_of(pa.table(columns)), [0], classes, classes)
-    assert images is not None
     # g has six higher scores or ties before it; f ties with b to e, which come first.
-    assert images.among_highest(5).tolist() == [False, False, False]
-    assert images.among_highest(6).tolist() == [False, True, False]
-    assert images.among_highest(7).tolist() == [True, True, False]
+    for count, right in ((5, [False, False]), (6, [False, True]), (7, [True, True])):
+        among = among_highest(rows_of(pa.table(columns)), [0], classes, classes, count)
+        assert among is not None and among.tolist() == [*right, False]
 
 
 def test_balanced_accuracy_is_the_mean_recall_of_the_classes_that_occur():

@@ -47,7 +47,7 @@ def drops(trials, right):
             experiment, planned, [OK], 0.95, unread, NO_ROWS, NO_ROWS, rows_of_frame(frame), unread, siblings
         )
     drop = METRICS["accuracy_drop"]
-    return [reading.estimate for each in siblings.values() for reading in drop.read(each, drop)]
+    return [reading.estimate for each in siblings.values() for _, reading in drop.readings(each)]
 
 
 THEIRS, MINE = [True] * 38 + [False] * 2, [True] * 34 + [False] * 5 + [True]

@@ -37,7 +37,7 @@ def recorded(rails=(), target="board", board_doubts=None, **watts):
 def declared(*rails, board_doubts=None, **watts):
     """A trial with those rails and declared power of each kind."""
     metric, sessions = METRICS["declared_power"], recorded(rails, board_doubts=board_doubts, **watts)
-    estimates = {reading.key: reading.estimate for reading in metric.read(sessions, metric)}
+    estimates = {key: reading.estimate for key, reading in metric.readings(sessions)}
     return trial(power=rails, estimates=estimates, doubts=power_doubts(sessions))
 
 
@@ -54,7 +54,7 @@ def declared(*rails, board_doubts=None, **watts):
             "declared maximum power of 2 W (the maximum sheet)",
         ),
         ({"maximum": 5.0}, "pass", 5.0, "maximum", "meets the limit"),
-        ({"maximum": 9.0}, "inconclusive", 9.0, "maximum", "may never be drawn"),
+        ({"maximum": 9.0}, "inconclusive", 9.0, "maximum", "may never be reached"),
         (
             {"typical": 6.0},
             "fail",

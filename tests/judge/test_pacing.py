@@ -162,8 +162,8 @@ def test_telemetry_alone_makes_heat_suspected():
     assert sustained is not None
     assert sustained.suspected
     assert sustained.because == (
-        "the GPU's clock dropped by up to 20%, more than 5%, in 1 of 3 sessions",
-        "the board reported throttling (under-voltage) in 1 of 3 sessions",
+        "throttled: under-voltage, as the board reports, in 1 of 3 sessions",
+        "the GPU's clock fell by up to 20% over the steady passes in 1 of 3 sessions",
         "the hottest sensor read up to 81 °C",
     )
     cool = sustained_of(sessions(level), 20.0, [Observed(hottest_c=80.6)])

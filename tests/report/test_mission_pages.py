@@ -31,7 +31,7 @@ def test_a_profile_is_played_for_a_few_days_and_always_comes_out_alike(whole: Ju
     assert headings[:4] == ["Trial", "Duty cycle, %", "Storage, MB", "Backlog, images"]
     assert not any("idling between" in heading for heading in headings)
     assert f"{brief.days:.3g} days of the schedule" in table.caption and "seed 0" in table.caption
-    assert "No energy figures: no meter" in table.caption
+    assert "Energy per cycle and switching off pays from: not known, no meter." in table.caption
     assert mission_picture(brief, whole.trials) is None  # no image ever waits for another
     schedule = Schedule(cycle_s=1000.0, images=20, burst_s=10.0)
     (brief,) = played(whole, [whole.profiles[0].model_copy(update={"schedule": schedule})])

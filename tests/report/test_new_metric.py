@@ -27,16 +27,8 @@ MEASURED = "fan_rpm=1200.0 + 10 * job.n,"
 METRIC = '''\
 """Speed of the fan."""
 
-from edgebench.judge.metric import Metric, Sampled
-from edgebench.judge.recorded import once_per_session
+from edgebench.judge.metric import Metric, Option, Sampled, once_per_session
 
-speed = Sampled(
-    "sessions",
-    lambda recorded, worker: once_per_session(
-        record.fan_rpm for record in recorded.ok if worker is None and record.fan_rpm is not None
-    ),
-    lambda recorded: "no session recorded the fan",
-)
 METRICS = (
     Metric(
         "fan_rpm",
@@ -44,9 +36,15 @@ METRICS = (
         {"1/min": 1.0, "1/s": 60.0},
         source="session.json",
         statistics=("median", "max"),
-        read=speed.read,
-        estimates=speed.estimates,
+        read=Sampled(
+            "sessions",
+            lambda recorded, worker: once_per_session(
+                record.fan_rpm for record in recorded.ok if record.fan_rpm is not None
+            ),
+            lambda recorded: "no session recorded the fan",
+        ),
         label="Fan speed",
+        options=(Option(("--sessions", "N")),),
         tables=("matrix", "trials", "latency", "start"),
     ),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial import Trial
-from edgebench.report import notes, tables
+from edgebench.report import notes
 from edgebench.report.blocks import Note
 from edgebench.report.html import render
 from edgebench.report.markdown import export_markdown
@@ -22,10 +22,6 @@ from tests.report import samples
 from tests.report.samples import print_result
 
 
-def trials_of(summaries: list[Trial]) -> Trials:
-    return Trials.of(summaries, tables.trial_names(summaries))
-
-
 def on_two_targets() -> list[Trial]:
     nine = samples.nine()
     return [*nine, *(replace(summary, target="nano", key=f"n{summary.key[1:]}") for summary in nine)]
@@ -33,7 +29,7 @@ def on_two_targets() -> list[Trial]:
 
 def test_trials_are_counted_and_named_as_far_as_they_fit() -> None:
     summaries = on_two_targets()
-    trials, keys = trials_of(summaries), [summary.key for summary in summaries]
+    trials, keys = Trials.of(summaries), [summary.key for summary in summaries]
     assert trials.several(keys[:1]) == "cpu: 0.25 fp32"
     assert trials.several(keys[:2]) == "cpu: 0.25 fp32 and cpu: 0.25 fp16"
     assert trials.several(keys) == "all 18 trials"
@@ -48,7 +44,7 @@ def test_trials_are_counted_and_named_as_far_as_they_fit() -> None:
         False,
         False,
     ]
-    alone = trials_of(summaries[:2])
+    alone = Trials.of(summaries[:2])
     assert alone.several(keys[:2]) == "both trials"
 
 
@@ -57,7 +53,7 @@ def test_a_caution_of_many_trials_is_one_note_whatever_their_numbers() -> None:
         replace(summary, cautions=(Caution(Flag.NOT_STEADY, count, 5),))
         for count, summary in enumerate(samples.nine()[:5], 1)
     ]
-    [note] = notes.cautions(summaries, trials_of(samples.nine()))
+    [note] = notes.cautions(summaries, Trials.of(samples.nine()))
     assert note.line == (
         "5 of 9 trials (0.25 fp32, 0.25 fp16, 0.25 int8 and 2 more): "
         "warm-up ended at its cap before the latency was steady in 1 to 5 of 5 sessions"
@@ -70,7 +66,7 @@ def test_a_caution_of_many_trials_is_one_note_whatever_their_numbers() -> None:
 
 
 def test_sessions_that_failed_of_one_cause_are_one_note() -> None:
-    trials = trials_of(samples.nine())
+    trials = Trials.of(samples.nine())
     keys = list(trials.names)
     failures = notes.failures(
         [(keys[0], "session 001: crash: SIGSEGV"), (keys[1], "session 002: crash: SIGSEGV")], trials
@@ -114,17 +110,17 @@ def test_the_same_warning_is_one_line_in_every_rendering(
 @pytest.mark.parametrize(
     ("spreads", "sentence"),
     [
-        ((0.02,), "Latency per image is uncertain by 5.1 %. About 18 sessions would reach 1 %."),
-        (
-            (0.02, 0.05),
-            "Latency per image is uncertain by 5.1 % to 13.2 %, depending on the trial. About 18 sessions "
-            "would reach 1 % for the steadiest trial, about 100 for all.",
-        ),
+        ((0.02,), "Latency per image is uncertain by up to 5.1 %. About 18 sessions would reach 1 %."),
+        ((0.02, 0.05), "Latency per image is uncertain by up to 13.2 %. About 100 sessions would reach 1 %."),
         (
             (0.02, 0.001),
-            "Latency per image of 1 of 2 trials is uncertain by 5.1 %. About 18 sessions would reach 1 %.",
+            "Latency per image of 1 of 2 trials is uncertain by up to 5.1 %. "
+            "About 18 sessions would reach 1 %.",
         ),
-        ((0.5,), "Latency per image is uncertain by 246.3 %. More than 1,000 sessions would reach 1 %."),
+        (
+            (0.5,),
+            "Latency per image is uncertain by up to 246.3 %. More than 1,000 sessions would reach 1 %.",
+        ),
         ((0.001,), ""),
     ],
 )

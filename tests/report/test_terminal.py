@@ -119,7 +119,7 @@ def test_a_trial_that_failed_is_named_with_its_reason() -> None:
 def test_a_disturbed_measurement_is_said_below_the_decisions() -> None:
     throttled = Caution(Flag.THROTTLED, 1, 3, what="clock capped")
     text = printed([samples.summary(cautions=(throttled,)), samples.summary(0.5)], [])
-    assert re.search(r"^Disturbed: 1 of 6 sessions: the board throttled \(0\.25 int8\)\.", text, re.MULTILINE)
+    assert "Disturbed: 0.25 int8: throttled: clock capped" in " ".join(text.split())
 
 
 def test_nothing_at_all() -> None:
@@ -196,7 +196,7 @@ def test_figures_of_another_machine_are_not_called_unmeasured() -> None:
     trials = samples.nine(doubts={"machine": machine})
     verdicts = samples.verdicts(trials)
     text = " ".join(printed(trials, verdicts).split())
-    assert f"Not judged: latency per image and peak power: {machine}." in text
+    assert f"Not judged: latency per image and peak power ({machine})." in text
     assert "Not measured: latency" not in text
 
 

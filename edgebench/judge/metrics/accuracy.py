@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import POINT_UNITS, SHARE_UNITS, Metric, Option, Reading
-from edgebench.judge.trial import Conditions, Estimate, Trial
+from edgebench.judge.metric import SHARE_UNITS, Metric, Option, Reading
+from edgebench.judge.trial import Confusion, Estimate
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
+    from edgebench.records.stored import TrialRecord
 
+FP32 = "this is the fp32 variant"
 OVERLAPPING = "overlapping crops make it a little too narrow"
+IMAGES = Option(("--images", "DIR|CSV"))
 
 
 def accuracy_reason(recorded: Recorded, worker: int | None = None) -> str:
     """Reason why a measured trial, or a worker, has no accuracy; empty where it has one."""
-    trial, experiment = recorded.trial, recorded.experiment
+    trial = recorded.trial
     if trial.accuracy_reason:
         return trial.accuracy_reason
-    if experiment.images_of(trial) is None:
-        return trial.images_reason or experiment.images_reason or "no images were given"
+    if recorded.tested is None:
+        return trial.images_reason or recorded.experiment.images_reason or "no images were given"
     if recorded.detects_anomalies:
         return "an anomaly detector is judged by auc"
     images = recorded.predictions("images", worker)
@@ -31,86 +34,91 @@ def accuracy_reason(recorded: Recorded, worker: int | None = None) -> str:
     return "no finished session has predicted the images" if recorded.ok else ""
 
 
-def _accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.accuracy import share_right
+def of_labelled(
+    compute: Callable[[Recorded, int | None, Confusion], Estimate],
+) -> Callable[[Recorded, int | None], Estimate]:
+    """Reader of what is computed of the labelled images of a trial or worker, else of the reason."""
 
-    tested = recorded.experiment.images_of(recorded.trial)
-    for worker in (None, *recorded.several_workers):
+    def read(recorded: Recorded, worker: int | None) -> Estimate:
         confusion = recorded.confusion("images", worker)
         if confusion is None:
-            yield metric.missing(accuracy_reason(recorded, worker), worker)
-            continue
-        overlapping = OVERLAPPING if tested is not None and tested.overlapping else ""
-        assumed = [f"assumed of the input: {assumption}" for assumption in recorded.trial.assumed]
-        estimate = share_right(sum(confusion.right), sum(confusion.n), overlapping, *assumed)
-        yield Reading(metric.key(worker), estimate)
+            return Estimate(reason=accuracy_reason(recorded, worker))
+        return compute(recorded, worker, confusion)
+
+    return read
 
 
-def _scene_accuracy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def image_metric(name: str, sentence: str, **fields: Any) -> Metric:
+    """Metric of the labelled images; a share of them by default."""
+    common: dict[str, Any] = {
+        "units": SHARE_UNITS,
+        "source": "sessions",
+        "statistics": ("share",),
+        "better": "higher",
+        "tables": ("accuracy",),
+        "compared": "",
+        "belongs_to": "board",
+        "share_of": "image",
+    }
+    return Metric(name, sentence, **common | fields)
+
+
+def _accuracy(recorded: Recorded, worker: int | None, confusion: Confusion) -> Estimate:
+    from edgebench.judge.accuracy import share_right
+
+    assumed = [f"assumed of the input: {assumption}" for assumption in recorded.trial.assumed]
+    return share_right(sum(confusion.right), sum(confusion.n), _overlapping(recorded), *assumed)
+
+
+def _overlapping(recorded: Recorded) -> str:
+    return OVERLAPPING if recorded.tested and recorded.tested.overlapping else ""
+
+
+def _scene_accuracy(recorded: Recorded, worker: int | None) -> Estimate:
     from edgebench.judge.accuracy import share_right
 
     confusion = recorded.confusion("scene")
     if confusion is None:
-        unlabelled = "the scene has no labels in the artifact's classes"
-        yield metric.missing(recorded.measured_reason(unlabelled))
-    else:
-        yield Reading(metric.key(), share_right(sum(confusion.right), sum(confusion.n)))
+        return Estimate(reason=recorded.measured_reason("the scene has no labels in the artifact's classes"))
+    return share_right(sum(confusion.right), sum(confusion.n))
 
 
 def _fp32_siblings(recorded: Recorded) -> list[Recorded]:
     """Trials at fp32 of the same model, depth, target and batch."""
 
-    def model(other: Recorded) -> tuple[object, ...]:
-        trial = other.trial
+    def model(trial: TrialRecord) -> tuple[object, ...]:
         return trial.target, trial.depth_multiplier, trial.variant.rpartition("-")[0], trial.batch
 
-    siblings = recorded.siblings.values()
     return [
-        other for other in siblings if other.trial.precision == "fp32" and model(other) == model(recorded)
+        sibling
+        for sibling in recorded.siblings.values()
+        if sibling.trial.precision == "fp32" and model(sibling.trial) == model(recorded.trial)
     ]
 
 
-def _agreement(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def _agreement(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
     from edgebench.judge.accuracy import agreement_of
-    from edgebench.stats.compare import mcnemar
 
     if recorded.trial.precision == "fp32":
-        yield metric.missing("this is the fp32 variant")
-        return
+        return [Reading(Estimate(reason=FP32))]
     mine = recorded.predictions("images")
     theirs = (other.predictions("images") for other in _fp32_siblings(recorded))
     fp32 = next((predictions for predictions in theirs if predictions is not None), None)
     agreement = agreement_of(mine, fp32) if mine is not None and fp32 is not None else None
     if agreement is None:
-        yield metric.missing("there is no fp32 variant to compare with" if recorded.ok else "")
-        return
-    only = agreement.only_this_right, agreement.only_fp32_right
-    counts = f"{agreement.alike} of {agreement.n}"
-    discordant = f"{only[1]} right with fp32 alone and {only[0]} with this alone"
-    no_interval = "McNemar's test takes the place of an interval"
-    share = Estimate(agreement.alike / agreement.n, n=agreement.n, reason=no_interval, final=True)
-    yield Reading(metric.key(), share.with_notes(counts, discordant))
-    p_key = metric.key()._replace(statistic="mcnemar_p")
-    if agreement.is_labelled:
-        p = Estimate(mcnemar(*only), n=agreement.n, reason="a p-value has no interval", final=True)
-        yield Reading(p_key, p.with_notes(discordant))
-    else:
-        yield Reading(p_key, Estimate(reason="the images are not labelled"))
+        return [Reading(Estimate(reason="there is no fp32 variant to compare with" if recorded.ok else ""))]
+    share, p = agreement
+    return [Reading(share), Reading(p, statistic="mcnemar_p")]
 
 
-def _accuracy_drop(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    yield Reading(metric.key(), _drop(recorded))
-
-
-def _drop(recorded: Recorded) -> Estimate:
+def _drop(recorded: Recorded, worker: int | None) -> Estimate:
     from edgebench.judge.accuracy import drop_of
 
-    tested = recorded.experiment.images_of(recorded.trial)
     confusion = recorded.confusion("images")
     if confusion is None:
         return Estimate(reason=accuracy_reason(recorded) or recorded.unpooled_reason)
     if recorded.trial.precision == "fp32":
-        return Estimate.exact(0.0, n=sum(confusion.n)).with_notes("this is the fp32 variant")
+        return Estimate.exact(0.0, n=sum(confusion.n)).with_notes(FP32)
     target, references = recorded.trial.target, _fp32_siblings(recorded)
     if not references:
         return Estimate(reason=f"the fp32 variant of this model was not measured on {target}")
@@ -120,122 +128,82 @@ def _drop(recorded: Recorded) -> Estimate:
     if not compared or mine is None or theirs is None:
         no_accuracy = f"the fp32 variant of this model has no accuracy on {target}"
         return Estimate(reason=f"{no_accuracy}: {accuracy_reason(reference)}")
-    other_images = reference.experiment.images_of(reference.trial)
-    is_alike = (tested and tested.sha256) == (other_images and other_images.sha256)
+    is_alike = len({side.tested and side.tested.sha256 for side in (recorded, reference)}) == 1
     drop = drop_of(mine, theirs) if is_alike else None
     if drop is None:
         return Estimate(reason="its fp32 variant was tested with other images")
-    return drop.with_notes(OVERLAPPING if tested is not None and tested.overlapping else "")
+    return drop.with_notes(_overlapping(recorded))
 
 
-def _auc(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def _auc(recorded: Recorded, worker: int | None) -> Estimate:
     from edgebench.stats.auc import area_of
 
     if not recorded.detects_anomalies:
-        yield metric.missing("an anomaly detector has it, by --inputs with labels")
-        return
+        return Estimate(reason="an anomaly detector has it, by --inputs with labels")
     scores = recorded.anomaly_scores
     if scores is None:
         reason = f"{len(recorded.workers)} workers predicted them" if recorded.is_shared else ""
-        yield metric.missing(reason or "no finished session has predicted normal and anomalous inputs")
-        return
-    area, low, high = area_of(*scores)
+        return Estimate(reason=reason or "no finished session has predicted normal and anomalous inputs")
     normal, anomalous = map(len, scores)
-    estimate = Estimate(area, low, high, n=normal + anomalous, final=True)
-    yield Reading(metric.key(), estimate.with_notes(f"{normal} normal and {anomalous} anomalous"))
-
-
-def _agreement_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    """Share of equal predictions, or p of McNemar's exact test."""
-    key = metric.key()._replace(statistic=conditions.statistic)
-    return (trial.estimates.get(key, trial.estimate(metric.name)),)
+    estimate = Estimate(*area_of(*scores), n=normal + anomalous, final=True)
+    return estimate.with_notes(f"{normal} normal and {anomalous} anomalous")
 
 
 METRICS = (
-    Metric(
+    image_metric(
         "accuracy",
         "Right ones of the labelled images, predicted by the very artifact that was timed.",
-        SHARE_UNITS,
-        source="sessions",
-        statistics=("share",),
-        read=_accuracy,
-        label="Accuracy",
-        better="higher",
-        options=(Option(("--images", "DIR|CSV")),),
+        read=of_labelled(_accuracy),
+        by_worker=True,
+        options=(IMAGES,),
         tables=("matrix", "accuracy"),
         heading="Accuracy, %",
-        where_present=True,
         compared="images",
-        belongs_to="board",
-        share_of="image",
         usual="also",
     ),
-    Metric(
+    image_metric(
         "accuracy_drop",
         "Points of accuracy (hundredths of the images) below the fp32 variant of its depth on the same "
         "target, over the same images, with Tango's paired interval; below 0 where it is right more often. "
         "Of an fp32 variant it is 0.",
-        POINT_UNITS,
-        source="sessions",
+        units={"points": 1.0, "1": 100.0},
         statistics=("difference",),
-        read=_accuracy_drop,
+        read=_drop,
         label="Accuracy below fp32",
-        options=(Option(("--images", "DIR|CSV"), "and --precision fp32 with the others"),),
-        tables=("accuracy",),
+        better="lower",
+        options=(IMAGES._replace(reason="and --precision fp32 with the others"),),
         heading="Points below fp32",
-        compared="",
-        belongs_to="board",
-        share_of="image",
     ),
-    Metric(
+    image_metric(
         "scene_accuracy",
         "Right ones of the scene's own patches.",
-        SHARE_UNITS,
-        source="sessions",
-        statistics=("share",),
         read=_scene_accuracy,
         label="Accuracy on the scene",
-        required=False,
-        better="higher",
-        tables=("accuracy",),
         heading="Right of the scene's patches",
         compared="images",
-        belongs_to="board",
         share_of="patch",
     ),
-    Metric(
+    image_metric(
         "agreement",
         "Share of images for which it predicts the class that the fp32 variant of its depth predicts on the "
         "same target; with p of McNemar's exact test.",
-        SHARE_UNITS,
-        source="sessions",
         statistics=("share", "mcnemar_p"),
         read=_agreement,
-        estimates=_agreement_estimates,
         label="Same class as fp32",
-        required=False,
-        better="higher",
-        tables=("accuracy",),
-        compared="",
-        belongs_to="board",
-        share_of="image",
     ),
-    Metric(
+    image_metric(
         "auc",
         "Area under the ROC curve: share of pairs in which an anomalous sample, or group, scores higher than "
         "a normal one.",
-        SHARE_UNITS,
         source="predictions.parquet",
         statistics=("recorded",),
         read=_auc,
         label="Area under the ROC curve",
-        better="higher",
         options=(Option(("--inputs",), "with labels, of an anomaly detector"),),
         tables=("matrix", "accuracy"),
         heading="ROC AUC",
-        where_present=True,
         compared="scores",
-        belongs_to="board",
+        share_of="",
         most=1.0,
         usual="also",
     ),

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-from edgebench.judge.metric import SHARE_UNITS, Metric, Option, Reading
-from edgebench.judge.metrics.accuracy import accuracy_reason
+from edgebench.judge.metrics.accuracy import IMAGES, image_metric, of_labelled
 from edgebench.judge.trial import STATED, Confusion, Estimate
-
-if TYPE_CHECKING:
-    from edgebench.judge.recorded import Recorded
 
 
 def balanced_accuracy(confusion: Confusion) -> Estimate:
@@ -32,30 +26,16 @@ def balanced_accuracy(confusion: Confusion) -> Estimate:
     return Estimate(mean, low, high, n=sum(confusion.n), final=True).with_notes(occurring)
 
 
-def _read(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    for worker in (None, *recorded.several_workers):
-        confusion = recorded.confusion("images", worker)
-        if confusion is None:
-            yield metric.missing(accuracy_reason(recorded, worker), worker)
-        else:
-            yield Reading(metric.key(worker), balanced_accuracy(confusion))
-
-
 METRICS = (
-    Metric(
+    image_metric(
         "accuracy_balanced",
         "Mean recall of the classes that occur among the labelled images.",
-        SHARE_UNITS,
         source="predictions.parquet",
         statistics=("mean",),
-        read=_read,
+        read=of_labelled(lambda recorded, worker, confusion: balanced_accuracy(confusion)),
+        by_worker=True,
         label="Balanced accuracy",
-        better="higher",
-        options=(Option(("--images", "DIR|CSV")),),
-        tables=("accuracy",),
+        options=(IMAGES,),
         heading="Balanced accuracy, %",
-        compared="",
-        belongs_to="board",
-        share_of="image",
     ),
 )

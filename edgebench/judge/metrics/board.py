@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgebench.judge.metric import (
     BYTE_UNITS,
     DECLARED_SOURCE,
-    LENGTH_UNITS,
-    MASS_UNITS,
     SHARE_UNITS,
     TIME_UNITS,
     Metric,
@@ -18,78 +16,69 @@ from edgebench.judge.metric import (
     Reading,
     Sampled,
     impossible_reason,
+    once_per_session,
 )
 from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
-    from edgebench.records.target import DeclaredBoot
+    from edgebench.records.target import DeclaredBoot, DeclaredPower
 
 NOT_PACED = "the passes were not paced (--period)"
-NO_MEMORY = "no finished session says how much memory it took"
-SIDES = ("longest", "middle", "shortest")
 
 
-def _failed_sessions(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def _failed_sessions(recorded: Recorded, worker: int | None) -> Estimate:
     ended = [record for record in recorded.sessions if record.status != "interrupted"]
     if not ended:
-        yield metric.missing("no session has ended by itself")
-        return
-    failed = sum(record.status != "ok" for record in ended)
-    yield Reading(metric.key(), _share_failed(failed, len(ended), STATED.interval))
+        return Estimate(reason="no session has ended by itself")
+    return _share_failed(sum(record.status != "ok" for record in ended), len(ended), STATED.interval)
 
 
 def _share_failed(failed: int, sessions: int, confidence: float) -> Estimate:
     from edgebench.stats.compare import wilson
 
     low, high = wilson(failed, sessions, confidence)
-    return Estimate(failed / sessions, low, high, n=sessions).with_notes(
-        f"{failed} failed of {sessions} sessions"
-    )
+    note = f"{failed} failed of {sessions} sessions"
+    return Estimate(failed / sessions, low, high, n=sessions).with_notes(note)
 
 
 def _failed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    stored = trial.estimate(metric.name)
-    confidence = conditions.certainty.interval
+    stored, confidence = trial.estimate(metric.name), conditions.certainty.interval
     if stored.value is None or confidence <= STATED.interval:
         return (stored,)
     return (_share_failed(round(stored.value * stored.n), stored.n, confidence),)
 
 
 def _memory(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.recorded import once_per_session
-
     if worker is None:
-        return once_per_session(recorded.memory_bytes)
+        peaks = (record.memory.get("peak_bytes") for record in recorded.ok)
+        return once_per_session(int(peak) for peak in peaks if peak is not None)
     return once_per_session(recorded.worker_numbers(worker, "memory", "peak_bytes"))
 
 
-_memory_bytes = Sampled("sessions", _memory, lambda recorded: NO_MEMORY)
-
-
-def _artifact(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def _artifact(recorded: Recorded, worker: int | None) -> Estimate:
     built = next((record.built for record in recorded.ok if record.built), None)
     size = built.bytes if built else recorded.trial.artifact_bytes
     if size is None:
-        yield metric.missing("the artifact's size was not recorded" if recorded.ok else "")
-    else:
-        yield Reading(metric.key(), Estimate.exact(float(size)))
+        return Estimate(reason="the artifact's size was not recorded" if recorded.ok else "")
+    return Estimate.exact(float(size))
 
 
-def _deadline_misses(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    late_s = tuple(session for session in recorded.steady().lateness_s if session)
-    period_s = recorded.experiment.period_s
-    if period_s is None or not late_s:
-        reason = recorded.untimed_reason or recorded.unpooled_reason
-        is_timed = bool(recorded.steady().image_s)
-        unpaced = NOT_PACED if is_timed else "no finished session holds a paced pass"
-        yield metric.missing(reason or unpaced if recorded.ok else "")
-        return
+def _late_s(recorded: Recorded) -> Values:
+    is_paced = recorded.experiment.period_s is not None
+    return tuple(session for session in recorded.steady().lateness_s if session and is_paced)
+
+
+def _deadline_misses(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
+    late_s, image_s = _late_s(recorded), recorded.steady().image_s
+    if not late_s:
+        unpaced = NOT_PACED if image_s else "no finished session holds a paced pass"
+        reason = recorded.untimed_reason or recorded.unpooled_reason or unpaced
+        return [Reading(Estimate(reason=reason if recorded.ok else ""))]
+    if impossible := impossible_reason(image_s, "image_s"):
+        return [Reading(Estimate(reason=impossible, final=True), late_s)]
     estimate = share_missed(late_s, STATED.at_least(recorded.confidence).interval)
-    impossible = impossible_reason(recorded.steady().image_s, "image_s")
-    every = f"a scene every {period_s:g} s"
-    estimate = Estimate(reason=impossible, final=True) if impossible else estimate.with_notes(every)
-    yield Reading(metric.key(), estimate, late_s)
+    return [Reading(estimate.with_notes(f"a scene every {recorded.experiment.period_s:g} s"), late_s)]
 
 
 def share_missed(late_s: Values, confidence: float) -> Estimate:
@@ -114,64 +103,70 @@ def _missed_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> t
     return (replace(estimate, notes=stored.notes),)
 
 
-def _lateness(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    late_s = tuple(session for session in recorded.steady().lateness_s if session)
-    if recorded.experiment.period_s is None or not late_s:
-        yield metric.missing(NOT_PACED if recorded.ok else "")
+def _lateness(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
+    late_s = _late_s(recorded)
+    if not late_s:
+        return [Reading(Estimate(reason=NOT_PACED if recorded.ok else ""))]
+    latest_s = max(map(max, late_s))
+    return [Reading(Estimate(latest_s, latest_s, n=sum(map(len, late_s))), late_s)]
+
+
+def declared_estimate(
+    declared: DeclaredBoot | DeclaredPower, value: float, typical: str, doubt: str
+) -> Estimate:
+    """Estimate of a declared boot time or power.
+
+    A maximum passes a limit that it does not exceed and fails none, since it may never be reached; a typical
+    number above the limit fails it, and passes none.
+
+    Args:
+        declared: boot time or power.
+        value: number of it.
+        typical: reason why a typical one passes no limit.
+        doubt: cause why it may be another machine's; empty without one.
+    """
+    if declared.kind == "maximum":
+        reason = f"the {declared} may never be reached: it can pass this limit, never fail it"
+        estimate = Estimate(value, high=value, basis="declared maximum", reason=reason, final=True)
     else:
-        latest_s = max(max(session) for session in late_s)
-        yield Reading(metric.key(), Estimate(latest_s, latest_s, n=sum(map(len, late_s))), late_s)
-
-
-def _mass(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    target = recorded.shown_target
-    if target is None or target.mass_g is None:
-        yield metric.missing("the target's description gives no mass")
-    else:
-        yield Reading(metric.key(), _declared(recorded, metric, target.mass_g))
-
-
-def _size(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    target = recorded.shown_target
-    if target is None or target.size_mm is None:
-        yield metric.missing("the target's description gives no size")
-        return
-    for stage, side in zip(SIDES, sorted(target.size_mm, reverse=True), strict=True):
-        yield Reading(metric.key(stage=stage), _declared(recorded, metric, side))
-
-
-def _declared(recorded: Recorded, metric: Metric, value: float) -> Estimate:
-    target = recorded.shown_target
-    source = target.declared_sources.get(metric.name, "") if target else ""
-    notes = source, recorded.board_doubts.get(metric.name, "")
-    return Estimate.exact(float(value), basis="declared").with_notes(*notes)
-
-
-def _size_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    """Sides of the body, the longest first."""
-    return tuple(estimate for _, estimate in trial.estimates_of(metric.name))
+        reason = f"the {declared} {typical}: it can fail this limit, never pass it"
+        estimate = Estimate(value, value, basis="declared typical", reason=reason, final=True)
+    return estimate.with_notes(str(declared), doubt)
 
 
 def boot_estimate(boot: DeclaredBoot | None, doubt: str = "") -> Estimate:
-    """Estimate of a declared boot time; `doubt` is why it may be another machine's.
-
-    A maximum passes a limit that it does not exceed and fails none, since it may never be reached; a typical
-    time above the limit fails it, and passes none.
-    """
+    """Estimate of a declared boot time; `doubt` is why it may be another machine's."""
     if boot is None:
         return Estimate(reason="the target's description gives no boot time")
-    if boot.kind == "maximum":
-        reason = f"the {boot} may never be reached: it can pass this limit, never fail it"
-        estimate = Estimate(boot.seconds, high=boot.seconds, basis="declared maximum", reason=reason)
-    else:
-        reason = f"the {boot} bounds no single boot: it can fail this limit, never pass it"
-        estimate = Estimate(boot.seconds, boot.seconds, basis="declared typical", reason=reason)
-    return replace(estimate, final=True).with_notes(str(boot), doubt)
+    return declared_estimate(boot, boot.seconds, "bounds no single boot", doubt)
 
 
-def _boot(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def _boot(recorded: Recorded, worker: int | None) -> Estimate:
     boot = recorded.shown_target.boot_s if recorded.shown_target else None
-    yield Reading(metric.key(), boot_estimate(boot, recorded.board_doubts.get("boot_s", "")))
+    return boot_estimate(boot, recorded.board_doubts.get("boot_s", ""))
+
+
+def _declared(recorded: Recorded, name: str, noun: str) -> Iterable[Reading]:
+    """Declared mass, or the sides of the declared size, the longest first."""
+    numbers = getattr(recorded.shown_target, name, None)
+    if recorded.shown_target is None or numbers is None:
+        return [Reading(Estimate(reason=f"the target's description gives no {noun}"))]
+    notes = recorded.shown_target.declared_sources.get(name, ""), recorded.board_doubts.get(name, "")
+    stages = ("longest", "middle", "shortest") if isinstance(numbers, tuple) else ("",)
+    sides = sorted(numbers, reverse=True) if isinstance(numbers, tuple) else (numbers,)
+    estimates = (Estimate.exact(float(side), basis="declared").with_notes(*notes) for side in sides)
+    return [Reading(estimate, stage=stage) for stage, estimate in zip(stages, estimates, strict=True)]
+
+
+def _declared_metric(name: str, sentence: str, units: Mapping[str, float], **fields: Any) -> Metric:
+    """Metric of a number that the target's description declares."""
+    common: dict[str, Any] = {
+        "options": (Option(("--board", "NAME")),),
+        "option_of": "fit",
+        "compared": "",
+        "belongs_to": "board",
+    }
+    return Metric(name, sentence, units, DECLARED_SOURCE, ("declared",), **common | fields)
 
 
 METRICS = (
@@ -184,7 +179,6 @@ METRICS = (
         statistics=("share",),
         read=_failed_sessions,
         estimates=_failed_estimates,
-        label="Failed sessions",
         options=(Option(("--sessions", "N")),),
         tables=("start",),
         compared="counts",
@@ -197,8 +191,10 @@ METRICS = (
         BYTE_UNITS,
         source="session.json",
         statistics=("median", "max"),
-        read=_memory_bytes.read,
-        estimates=_memory_bytes.estimates,
+        read=Sampled(
+            "sessions", _memory, lambda recorded: "no finished session says how much memory it took"
+        ),
+        by_worker=True,
         label="Peak memory",
         options=(Option(("--sessions", "N"), "on a device that tells its memory"),),
         tables=("trials", "start"),
@@ -228,7 +224,6 @@ METRICS = (
         options=(Option(("--period", "S")),),
         tables=("latency",),
         heading="Missed deadlines, %",
-        where_present=True,
         compared="",
         belongs_to="pass",
         share_of="paced pass",
@@ -242,49 +237,29 @@ METRICS = (
         statistics=("max",),
         read=_lateness,
         label="Worst lateness",
-        required=False,
         compared="",
         belongs_to="pass",
     ),
-    Metric(
+    _declared_metric(
         "mass_g",
         "Declared mass.",
-        MASS_UNITS,
-        source=DECLARED_SOURCE,
-        statistics=("declared",),
-        read=_mass,
-        label="Mass",
-        options=(Option(("--board", "NAME")),),
-        option_of="fit",
+        {"g": 1.0, "kg": 1e3},
+        read=lambda recorded, worker: _declared(recorded, "mass_g", "mass"),
         compared="exact",
-        belongs_to="board",
     ),
-    Metric(
+    _declared_metric(
         "size_mm",
         "Declared outer dimensions.",
-        LENGTH_UNITS,
-        source=DECLARED_SOURCE,
-        statistics=("declared",),
-        read=_size,
-        estimates=_size_estimates,
-        label="Size",
-        options=(Option(("--board", "NAME")),),
-        option_of="fit",
-        compared="",
-        belongs_to="board",
+        {"mm": 1.0, "cm": 10.0},
+        read=lambda recorded, worker: _declared(recorded, "size_mm", "size"),
     ),
-    Metric(
+    _declared_metric(
         "boot_s",
         "Declared time from power on until a program can be started: a maximum, which it never exceeds, or "
         "what is typical.",
         TIME_UNITS,
-        source=DECLARED_SOURCE,
-        statistics=("declared",),
         read=_boot,
         label="Boot time",
         options=(Option(("--declared", "boot_s:SECONDS:maximum:SOURCE")),),
-        option_of="fit",
-        compared="",
-        belongs_to="board",
     ),
 )

@@ -2,74 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from edgebench.judge.metric import DECLARED_SOURCE, ENERGY_UNITS, POWER_UNITS, Metric, Option, Reading
+from edgebench.judge.metrics.board import declared_estimate
 from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
 
-def _metered(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def metered(recorded: Recorded, metric: str) -> Iterable[Reading]:
+    """Estimates of power or energy by rail, each with the objection to its meter."""
     from edgebench.judge.power.limits import objection_to
     from edgebench.judge.power.rails import power_of, power_reason
 
-    rails = power_of(recorded)
-    for power in rails:
-        estimate = replace(power.estimates[metric.name], objection=objection_to(power.rail, metric.name))
-        yield Reading(metric.key(rail=power.rail.name), estimate)
-    if not rails:
-        yield metric.missing(power_reason(recorded))
+    return [
+        Reading(
+            replace(power.estimates[metric], objection=objection_to(power.rail, metric)), rail=power.rail.name
+        )
+        for power in power_of(recorded)
+    ] or [Reading(Estimate(reason=power_reason(recorded)))]
 
 
-def _power_limit(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+def power_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+    """Estimates of rails and declared power that may decide a limit on power or energy."""
     from edgebench.judge.power.limits import power_candidates
 
     return power_candidates(trial, metric, conditions)
 
 
-def _declared(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    """Declared figures; a maximum may never be drawn and fails no limit, a typical power passes none."""
+def _declared(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
     target = recorded.shown_target
-    for power in target.declared_power if target else ():
-        is_maximum = power.kind == "maximum"
-        estimate = Estimate(
-            power.watts,
-            low=None if is_maximum else power.watts,
-            high=power.watts if is_maximum else None,
-            basis="declared maximum" if is_maximum else "declared typical",
-            reason=f"the {power} may never be drawn: it can pass this limit, never fail it"
-            if is_maximum
-            else f"the {power} says nothing of this load's peak and mean: "
-            "it can fail this limit, never pass it",
-            final=True,
-        )
-        notes = str(power), recorded.board_doubts.get(metric.name, "")
-        yield Reading(metric.key(stage=power.kind), estimate.with_notes(*notes))
-    if not target or not target.declared_power:
-        yield metric.missing("the target's description gives no power")
+    doubt = recorded.board_doubts.get("declared_power", "")
+    typical = "says nothing of this load's peak and mean"
+    return [
+        Reading(declared_estimate(power, power.watts, typical, doubt), stage=power.kind)
+        for power in (target.declared_power if target else ())
+    ] or [Reading(Estimate(reason="the target's description gives no power"))]
 
 
-def _metric(name: str, sentence: str, statistic: str, units: Any, **fields: Any) -> Metric:
-    source, statistics = "probes.parquet", (statistic,)
-    return Metric(name, sentence, units, source, statistics, _metered, **fields)
+def _metric(
+    name: str,
+    sentence: str,
+    statistic: str,
+    label: str,
+    heading: str,
+    units: Mapping[str, float],
+    **fields: Any,
+) -> Metric:
+    """Metric of the rails; without options it is shown and neither required nor compared."""
+    return Metric(
+        name,
+        sentence,
+        units,
+        "probes.parquet",
+        (statistic,),
+        lambda recorded, worker: metered(recorded, name),
+        power_estimates,
+        label=label,
+        heading=heading,
+        **{"tables": ("power",), "compared": ""} | fields,
+    )
 
+
+_METER = Option(("--meter", "KIND"))
+_DECLARED = Option(("--declared-power", "POWER"))
 
 METRICS = (
     _metric(
         "power_mean_w",
         "Mean power within the steady passes, or of whole cycles at a period.",
         "median",
+        "Mean power",
+        "Mean, W",
         POWER_UNITS,
-        estimates=_power_limit,
-        label="Mean power",
-        heading="Mean, W",
-        options=(Option(("--meter", "KIND")), Option(("--declared-power", "POWER"))),
+        options=(_METER, _DECLARED),
         conditions=("averaging_s",),
-        tables=("power",),
         compared="rails",
     ),
     _metric(
@@ -77,38 +88,29 @@ METRICS = (
         "Highest sample from the first steady pass to the last. Where the lag of the meter is not known its "
         "upper end is the highest sample of so long a time around them.",
         "max",
+        "Peak power",
+        "Peak, W",
         POWER_UNITS,
-        estimates=_power_limit,
-        label="Peak power",
-        heading="Peak, W",
-        options=(Option(("--meter", "KIND")), Option(("--declared-power", "POWER"))),
+        options=(_METER, _DECLARED),
         conditions=("averaging_s",),
         tables=("matrix", "power"),
-        where_present=True,
-        compared="",
     ),
     _metric(
         "power_p99_w",
         "99th percentile of all samples from the first steady pass to the last, from 299 of them on.",
         "p99",
+        "99th percentile of power",
+        "p99, W",
         POWER_UNITS,
-        label="99th percentile of power",
-        heading="p99, W",
-        required=False,
-        tables=("power",),
-        compared="",
     ),
     _metric(
         "power_idle_w",
         "Mean power of the idle device, before the first pass and after the last; where one of the two was "
         "not sampled, of the other.",
         "median",
+        "Idle power",
+        "Idle, W",
         POWER_UNITS,
-        label="Idle power",
-        heading="Idle, W",
-        required=False,
-        tables=("power",),
-        compared="",
     ),
     _metric(
         "energy_j",
@@ -116,13 +118,11 @@ METRICS = (
         "image over the same passes, or whole cycles at a period; the mean over the sessions. image_s is a "
         "median, so that energy_j / image_s is not exactly power_mean_w.",
         "median",
+        "Energy per image",
+        "Energy, J",
         ENERGY_UNITS,
-        estimates=_power_limit,
-        label="Energy per image",
-        heading="Energy, J",
-        options=(Option(("--meter", "KIND")),),
+        options=(_METER,),
         tables=("matrix", "power"),
-        where_present=True,
         compared="rails",
         belongs_to="pass",
         usual="also",
@@ -131,12 +131,9 @@ METRICS = (
         "net_energy_j",
         "Energy of an image above that of the idle device.",
         "median",
+        "Net energy per image",
+        "Net of idle, J",
         ENERGY_UNITS,
-        label="Net energy per image",
-        heading="Net of idle, J",
-        required=False,
-        tables=("power",),
-        compared="",
     ),
     Metric(
         "declared_power",
@@ -147,8 +144,6 @@ METRICS = (
         source=DECLARED_SOURCE,
         statistics=("declared",),
         read=_declared,
-        label="Declared power",
-        required=False,
         compared="",
         belongs_to="board",
     ),

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import (
-    BYTE_UNITS,
-    ENERGY_UNITS,
-    IMAGE_UNITS,
-    SHARE_UNITS,
-    TIME_UNITS,
-    Metric,
-    Option,
-    Reading,
-)
+from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, SHARE_UNITS, TIME_UNITS, Metric, Option, Reading
 from edgebench.judge.trial import Conditions, Estimate, Trial
 
 if TYPE_CHECKING:
@@ -24,20 +15,9 @@ BITS = 8
 NO_UPLINK = "the profile states no uplink: add uplink_bps, such as '9.6 kbit/s'"
 
 
-def _nothing(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
+def _nothing(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
     """No reading: a trial has it under a profile alone."""
     return ()
-
-
-def _simulated(name: str) -> Callable[[Trial, Metric, Conditions], tuple[Estimate, ...]]:
-    """Estimates of a named number of a mission (`edgebench.judge.mission.Mission`)."""
-
-    def estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-        from edgebench.judge.mission import simulated_estimate
-
-        return (simulated_estimate(trial, name, conditions),)
-
-    return estimates
 
 
 def _update(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
@@ -58,67 +38,74 @@ def _update(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estim
     return (Estimate.exact(seconds).with_notes(sent),)
 
 
-def _of_schedule(name: str, sentence: str, units: Mapping[str, float], **fields: Any) -> Metric:
+def _simulated(
+    name: str, sentence: str, units: Mapping[str, float], number: str, label: str = "", **fields: Any
+) -> Metric:
+    """Metric that is a number of a mission (`edgebench.judge.mission.Mission`)."""
+
+    def estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
+        from edgebench.judge.mission import simulated_estimate
+
+        return (simulated_estimate(trial, number, conditions),)
+
     common: dict[str, Any] = {
         "source": "passes.parquet",
         "statistics": ("simulated",),
         "options": (Option(reason="a [schedule] in the profile"),),
         "option_of": "profile",
+        "compared": "",
+        "conditions": ("schedule",),
     }
-    return Metric(
-        name, sentence, units, read=_nothing, compared="", conditions=("schedule",), **common | fields
-    )
+    return Metric(name, sentence, units, read=_nothing, estimates=estimates, label=label, **common | fields)
 
 
 METRICS = (
-    _of_schedule(
+    _simulated(
         "storage_bytes",
         "Pictures that are not done at once, the most of a cycle of the profile's schedule: their pixels. "
         "A limit is on the 99th percentile over cycles.",
         BYTE_UNITS,
-        estimates=_simulated("storage_bytes_p99"),
-        label="Storage for the backlog",
+        "storage_bytes_p99",
+        "Storage for the backlog",
     ),
-    _of_schedule(
+    _simulated(
         "load",
         "Work that comes in a cycle of the profile's schedule, as a share of the cycle: above 1 the device "
         "is overloaded. A profile with a schedule requires at most 1, whether or not it says so.",
         SHARE_UNITS,
-        estimates=_simulated("load"),
-        label="Load",
+        "load",
         statistics=("mean",),
         most=1.0,
     ),
-    _of_schedule(
+    _simulated(
         "backlog",
         "Images that are not done at once, the most of a cycle of the profile's schedule. A limit is on the "
         "99th percentile over cycles.",
-        IMAGE_UNITS,
-        estimates=_simulated("backlog_p99"),
-        label="Backlog",
+        {"images": 1.0},
+        "backlog_p99",
     ),
-    _of_schedule(
+    _simulated(
         "age_s",
         "Age of a result under the profile's schedule, from an image's arrival on: the mean.",
         TIME_UNITS,
-        estimates=_simulated("age_s"),
-        label="Age of a result",
+        "age_s",
+        "Age of a result",
     ),
-    _of_schedule(
+    _simulated(
         "missed_deadlines",
         "Share of the images without a result at the deadline of the profile's schedule.",
         SHARE_UNITS,
-        estimates=_simulated("missed"),
-        label="Results after the deadline",
+        "missed",
+        "Results after the deadline",
         share_of="image",
     ),
-    _of_schedule(
+    _simulated(
         "energy_cycle_j",
         "Energy of a cycle of the profile's schedule, of a device that stays on between its images.",
         ENERGY_UNITS,
+        "energy_j.idle",
+        "Energy per cycle",
         source="probes.parquet",
-        estimates=_simulated("energy_j.idle"),
-        label="Energy per cycle",
         options=(Option(("--meter", "KIND")),),
         option_of="run",
     ),

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import BYTE_UNITS, ENERGY_UNITS, Metric, Option, Reading, Sampled
+from edgebench.judge.metric import (
+    BYTE_UNITS,
+    ENERGY_UNITS,
+    Metric,
+    Option,
+    Reading,
+    Sampled,
+    once_per_session,
+)
+from edgebench.judge.metrics.power import metered, power_estimates
 from edgebench.judge.trial import STATED, Conditions, Estimate, Trial, Values
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
 ALONE = "one worker had the device: --workers N or --with VARIANT adds others"
-_MORE = (Option(("--workers", "N")), Option(("--with", "VARIANT")))
 
 
 def _reason(recorded: Recorded, reason: str) -> str:
@@ -23,24 +32,20 @@ def _reason(recorded: Recorded, reason: str) -> str:
     return ALONE if recorded.was_measured else ""
 
 
-def _slowdown(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    if not recorded.is_shared:
-        yield metric.missing(_reason(recorded, ""))
-        return
-    from edgebench.judge.recorded import once_per_session
+def _slowdown(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
+    """Slowdown of a worker, or of the slowest."""
     from edgebench.judge.workers import shared_workers, slowdown_of, slowdown_reason
 
+    if not recorded.is_shared:
+        return [Reading(Estimate(reason=_reason(recorded, "")))]
     workers, confidence = shared_workers(recorded), recorded.confidence
-    of_workers, reasons = [], []
-    for worker in workers:
-        estimate = slowdown_of([worker], confidence)
-        if estimate is None:
-            estimate = Estimate(reason=slowdown_reason(recorded, worker))
-            reasons.append(f"worker {worker.number}: {estimate.reason}")
-        values = once_per_session(worker.alone_s)
-        of_workers.append(Reading(metric.key(worker.number), replace(estimate, notes=()), values))
-    yield Reading(metric.key(), slowdown_of(workers, confidence) or Estimate(reason="; ".join(reasons)))
-    yield from of_workers
+    if worker is not None:
+        [own] = (shared for shared in workers if shared.number == worker)
+        estimate = slowdown_of([own], confidence) or Estimate(reason=slowdown_reason(recorded, own))
+        return [Reading(replace(estimate, notes=()), once_per_session(own.alone_s))]
+    unknown = [shared for shared in workers if slowdown_of([shared], confidence) is None]
+    reasons = (f"worker {shared.number}: {slowdown_reason(recorded, shared)}" for shared in unknown)
+    return [Reading(slowdown_of(workers, confidence) or Estimate(reason="; ".join(reasons)))]
 
 
 def _slowdown_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
@@ -55,116 +60,98 @@ def _slowdown_estimates(trial: Trial, metric: Metric, conditions: Conditions) ->
 
 
 def _rates(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.recorded import once_per_session
-
-    together = () if recorded.is_emulated else recorded.images_together.values()
-    return once_per_session(count / time_s for count, time_s in together if count)
+    is_timed = recorded.is_shared and not recorded.is_emulated
+    times = [time for time in recorded.steady_times.values() if is_timed and time.images]
+    return once_per_session(time.images / ((time.end_ns - time.start_ns) / 1e9) for time in times)
 
 
 def _peaks(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.recorded import once_per_session
-    from edgebench.judge.workers import peaks_together
+    """Peak memory of all workers added up, of each session that has it of all."""
+    sums = []
+    for record in recorded.ok:
+        memories = (entry.get("memory") for entry in record.workers)
+        peaks = [memory.get("peak_bytes") for memory in memories if isinstance(memory, Mapping)]
+        finite = [peak for peak in peaks if isinstance(peak, int | float) and math.isfinite(peak)]
+        if recorded.is_shared and len(finite) == len(recorded.workers):
+            sums.append(int(sum(finite)))
+    return once_per_session(sums)
 
-    return once_per_session(peaks_together(recorded))
 
-
-def _energy(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.judge.power.limits import objection_to
-    from edgebench.judge.power.rails import power_reason, rails_of, together_energy
-
+def _energy(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
     if not recorded.is_shared:
-        yield metric.missing(_reason(recorded, ""))
-        return
-    objections = {rail.name: objection_to(rail, metric.name) for rail in rails_of(recorded)}
-    rails = together_energy(recorded)
-    for rail, estimate in rails:
-        yield Reading(metric.key(rail=rail), replace(estimate, objection=objections[rail]))
-    if not rails:
-        yield metric.missing(power_reason(recorded))
+        return [Reading(Estimate(reason=_reason(recorded, "")))]
+    return metered(recorded, "together_energy_j")
 
 
 def _energy_estimates(trial: Trial, metric: Metric, conditions: Conditions) -> tuple[Estimate, ...]:
-    from edgebench.judge.power.limits import power_candidates
-
     is_metered = trial.is_shared and trial.rails
-    return power_candidates(trial, metric, conditions) if is_metered else (trial.estimate(metric.name),)
+    return power_estimates(trial, metric, conditions) if is_metered else (trial.estimate(metric.name),)
 
 
-_images_per_s = Sampled(
-    "sessions",
-    _rates,
-    lambda recorded: _reason(recorded, "no finished session says when all workers ran"),
-    by_worker=False,
-)
-_together_bytes = Sampled(
-    "sessions",
-    _peaks,
-    lambda recorded: _reason(recorded, "no finished session says how much memory each worker took"),
-    by_worker=False,
-)
+def _metric(name: str, sentence: str, units: Mapping[str, float], **fields: Any) -> Metric:
+    """Metric of several workers together."""
+    common: dict[str, Any] = {
+        "source": "passes.parquet",
+        "statistics": ("median",),
+        "options": (Option(("--workers", "N")), Option(("--with", "VARIANT"))),
+        "belongs_to": "sharing",
+    }
+    return Metric(name, sentence, units, **common | fields)
+
 
 METRICS = (
-    Metric(
+    _metric(
         "slowdown",
         "Ratio of the time that the slowest of several workers takes for an image to that of its variant "
         "alone, in the same run with the same options and all cores.",
         {"1": 1.0},
-        source="passes.parquet",
-        statistics=("median",),
         read=_slowdown,
         estimates=_slowdown_estimates,
-        label="Slowdown",
-        options=_MORE,
+        by_worker=True,
         tables=("matrix", "sharing"),
-        where_present=True,
-        belongs_to="sharing",
         usual="also",
     ),
-    Metric(
+    _metric(
         "images_per_s",
         "Images that all workers finish a second, over the time when all of them run.",
         {"images/s": 1.0, "images/min": 1 / 60},
-        source="passes.parquet",
-        statistics=("median",),
-        read=_images_per_s.read,
-        estimates=_images_per_s.estimates,
+        read=Sampled(
+            "sessions",
+            _rates,
+            lambda recorded: _reason(recorded, "no finished session says when all workers ran"),
+        ),
         label="Throughput together",
         better="higher",
-        options=_MORE,
         tables=("matrix", "sharing"),
-        where_present=True,
-        belongs_to="sharing",
         usual="speed",
     ),
-    Metric(
+    _metric(
         "together_bytes",
         "Peak resident memory of all workers, added up: pages that several share, such as libraries and "
         "mapped models, count once for each.",
         BYTE_UNITS,
         source="session.json",
         statistics=("median", "max"),
-        read=_together_bytes.read,
-        estimates=_together_bytes.estimates,
+        read=Sampled(
+            "sessions",
+            _peaks,
+            lambda recorded: _reason(recorded, "no finished session says how much memory each worker took"),
+        ),
         label="Peak memory together",
-        options=_MORE,
         tables=("sharing",),
-        belongs_to="sharing",
     ),
-    Metric(
+    _metric(
         "together_energy_j",
         "Energy of an image on a shared device: that of the time when all workers run, idle power included, "
         "by the images that all of them finish in it.",
         ENERGY_UNITS,
         source="probes.parquet",
-        statistics=("median",),
         read=_energy,
         estimates=_energy_estimates,
         label="Energy per image together",
         options=(Option(("--meter", "KIND")),),
         tables=("sharing",),
-        where_present=True,
         compared="rails",
-        belongs_to="sharing",
         usual="also",
     ),
 )

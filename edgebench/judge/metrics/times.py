@@ -5,122 +5,92 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from edgebench.judge.metric import MILLISECOND_UNITS, TIME_UNITS, Metric, Option, Reading, Sampled
+from edgebench.judge.metric import TIME_UNITS, Metric, Option, Reading, Sampled, once_per_session
 from edgebench.judge.trial import EMULATED, Estimate, Values
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
+LATENCIES = ("median", "p90", "p99", "max")
+
 
 def _no_request(recorded: Recorded) -> str:
     is_single = recorded.was_measured and recorded.trial.concurrency == 1
     single = "one request at a time: its latency is the stage infer" if is_single else ""
-    return recorded.untimed_reason or recorded.unpooled_reason or single or _NO_REQUEST
-
-
-_NO_REQUEST = "no finished session holds the time of a request"
+    untimed = "no finished session holds the time of a request"
+    return recorded.untimed_reason or recorded.unpooled_reason or single or untimed
 
 
 def _no_start(recorded: Recorded) -> str:
     if recorded.is_emulated:
         return EMULATED
-    steady = recorded.steady()
-    if recorded.was_measured and (not steady.image_s or recorded.untimed_stages):
+    if recorded.was_measured and (not recorded.steady().image_s or recorded.untimed_stages):
         return "its firmware is resident: no process is started"
     return "no finished session says how long a start took that found nothing made before"
 
 
-def _load_s(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.recorded import once_per_session
+def _no_load(recorded: Recorded) -> str:
+    unmade = "no finished session says how long a load took that found nothing made before"
+    return EMULATED if recorded.is_emulated else unmade
 
+
+def _load_s(recorded: Recorded, worker: int | None) -> Values:
     if worker is None:
         return once_per_session(recorded.cold("load_s"))
     return once_per_session(() if recorded.is_emulated else recorded.worker_numbers(worker, "cold", "load_s"))
 
 
-def _in_flight(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    for worker in (None, *recorded.several_workers):
-        requests = recorded.requests(worker)
-        mean = requests.mean_in_flight
-        if mean is None:
-            yield metric.missing(_no_request(recorded), worker)
-        else:
-            sessions = tuple(requests.in_flight)
-            yield Reading(metric.key(worker), Estimate(mean, sessions=sessions, n=len(sessions)))
+def _in_flight(recorded: Recorded, worker: int | None) -> Estimate:
+    requests = recorded.requests(worker)
+    if requests.mean_in_flight is None:
+        return Estimate(reason=_no_request(recorded))
+    return Estimate(requests.mean_in_flight, sessions=requests.in_flight, n=len(requests.in_flight))
 
 
-def _stages(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    for worker in (None, *recorded.several_workers):
-        stages = recorded.steady(worker).stages_ms
-        for stage, milliseconds in stages.items():
-            yield Reading(metric.key(worker, stage=stage), Estimate(milliseconds))
-        if not stages:
-            reason = recorded.untimed_reason or recorded.measured_reason("its device has no such stage")
-            yield metric.missing(reason, worker)
+def _stages(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
+    stages = recorded.steady(worker).stages_ms
+    reason = recorded.untimed_reason or recorded.measured_reason("its device has no such stage")
+    readings = [Reading(Estimate(milliseconds), stage=stage) for stage, milliseconds in stages.items()]
+    return readings or [Reading(Estimate(reason=reason))]
 
 
-def _cold(name: str) -> Any:
-    def read(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-        from edgebench.judge.recorded import once_per_session
+def _instructions(recorded: Recorded, worker: int | None) -> Estimate:
+    from edgebench.stats.intervals import trial_median
+
+    counts = recorded.steady().instructions
+    if not recorded.is_emulated:
+        return Estimate(reason=recorded.measured_reason("they are counted where a device is emulated"))
+    if any(counts):
+        return Estimate(trial_median(counts), n=sum(map(len, counts)))
+    reasons = (record.instructions_reason for record in recorded.ok if record.emulated)
+    return Estimate(reason=next(filter(None, reasons), "the emulator did not count them"))
+
+
+def _cold(name: str, sentence: str, heading: str, **fields: Any) -> Metric:
+    """Metric of a time that a session takes once, without an interval."""
+
+    def read(recorded: Recorded, worker: int | None) -> Iterable[Reading]:
         from edgebench.stats.intervals import trial_median
 
         times = recorded.cold(name)
         if not times:
             unrecorded = "no finished session recorded it" if recorded.ok else ""
-            reason = EMULATED if recorded.is_emulated else unrecorded
-            yield metric.missing(reason)
-            return
+            return [Reading(Estimate(reason=EMULATED if recorded.is_emulated else unrecorded))]
         values = once_per_session(times)
-        estimate = Estimate(trial_median(values), sessions=times, n=len(times))
-        yield Reading(metric.key(), estimate, values)
+        return [Reading(Estimate(trial_median(values), sessions=times, n=len(times)), values)]
 
-    return read
+    return Metric(
+        name,
+        sentence,
+        TIME_UNITS,
+        "session.json",
+        ("median",),
+        read,
+        tables=("start",),
+        heading=heading,
+        **fields,
+    )
 
-
-def _instructions(recorded: Recorded, metric: Metric) -> Iterable[Reading]:
-    from edgebench.stats.intervals import trial_median
-
-    counts = recorded.steady().instructions
-    if recorded.is_emulated and any(counts):
-        yield Reading(metric.key(), Estimate(trial_median(counts), n=sum(map(len, counts))))
-        return
-    reasons = (record.instructions_reason for record in recorded.ok if record.emulated)
-    uncounted = next(filter(None, reasons), "the emulator did not count them")
-    elsewhere = recorded.measured_reason("they are counted where a device is emulated")
-    yield metric.missing(uncounted if recorded.is_emulated else elsewhere)
-
-
-_image = Sampled(
-    "passes",
-    lambda recorded, worker: recorded.steady(worker).image_s,
-    lambda recorded: recorded.untimed_reason or "no finished session holds a steady pass",
-)
-_infer = Sampled(
-    "passes",
-    lambda recorded, worker: recorded.steady(worker).infer_s,
-    lambda recorded: (
-        EMULATED if recorded.is_emulated else "no finished session holds a time of a stage called infer"
-    ),
-)
-_request = Sampled("requests", lambda recorded, worker: recorded.requests(worker).latency_ms, _no_request)
-_load = Sampled(
-    "sessions",
-    _load_s,
-    lambda recorded: (
-        EMULATED
-        if recorded.is_emulated
-        else "no finished session says how long a load took that found nothing made before"
-    ),
-)
-
-
-def _start_s(recorded: Recorded, worker: int | None) -> Values:
-    from edgebench.judge.recorded import once_per_session
-
-    return once_per_session(recorded.cold("start_s"))
-
-
-_start = Sampled("sessions", _start_s, _no_start, by_worker=False)
 
 METRICS = (
     Metric(
@@ -128,14 +98,17 @@ METRICS = (
         "Seconds from the scene in the device's memory to the last score: patchify, preprocess, infer.",
         TIME_UNITS,
         source="sessions",
-        statistics=("median", "p90", "p99", "max"),
-        read=_image.read,
-        estimates=_image.estimates,
+        statistics=LATENCIES,
+        read=Sampled(
+            "passes",
+            lambda recorded, worker: recorded.steady(worker).image_s,
+            lambda recorded: recorded.untimed_reason or "no finished session holds a steady pass",
+        ),
+        by_worker=True,
         label="Latency per image",
         options=(Option(reason='quantity = "infer_s" in the profile: its device times inference alone'),),
         option_of="profile",
         tables=("matrix",),
-        where_present=True,
         part="infer_s",
         belongs_to="pass",
         usual="speed",
@@ -146,13 +119,18 @@ METRICS = (
         "where they overlap; of windows their duration over their inferences, times the scene's patches.",
         TIME_UNITS,
         source="sessions",
-        statistics=("median", "p90", "p99", "max"),
-        read=_infer.read,
-        estimates=_infer.estimates,
+        statistics=LATENCIES,
+        read=Sampled(
+            "passes",
+            lambda recorded, worker: recorded.steady(worker).infer_s,
+            lambda recorded: (
+                recorded.untimed_reason or "no finished session holds a time of a stage called infer"
+            ),
+        ),
+        by_worker=True,
         label="Inference time per image",
         options=(Option(reason="a runner that times a stage called infer"),),
         tables=("matrix", "trials", "latency"),
-        where_present=True,
         belongs_to="pass",
         usual="speed",
     ),
@@ -160,15 +138,14 @@ METRICS = (
         "request_ms",
         "Milliseconds from a request's submission to its completion, where several are in flight; a request "
         "is a batch. Its median is the mean over sessions of each session's median.",
-        MILLISECOND_UNITS,
+        {"ms": 1.0, "s": 1e3},
         source="batches.parquet",
-        statistics=("median", "p90", "p99", "max"),
-        read=_request.read,
-        estimates=_request.estimates,
+        statistics=LATENCIES,
+        read=Sampled("requests", lambda recorded, worker: recorded.requests(worker).latency_ms, _no_request),
+        by_worker=True,
         label="Latency per request",
         options=(Option(("--set", "requests=N"), "on a device with a queue"),),
         tables=("matrix", "latency"),
-        where_present=True,
         belongs_to="pass",
     ),
     Metric(
@@ -178,10 +155,9 @@ METRICS = (
         source="batches.parquet",
         statistics=("median",),
         read=_in_flight,
+        by_worker=True,
         label="Requests in flight",
-        required=False,
         tables=("latency",),
-        where_present=True,
         compared="",
     ),
     Metric(
@@ -191,61 +167,28 @@ METRICS = (
         source="passes.parquet",
         statistics=("median",),
         read=_stages,
+        by_worker=True,
         label="Stages per patch",
-        required=False,
         tables=("latency",),
         heading="{stage}, ms per patch",
         compared="",
     ),
-    Metric(
-        "import_s",
-        "Import of the runtime, mean over sessions.",
-        TIME_UNITS,
-        source="session.json",
-        statistics=("median",),
-        read=_cold("import_s"),
-        label="Import",
-        required=False,
-        tables=("start",),
-        heading="Import, ms",
-    ),
+    _cold("import_s", "Import of the runtime, mean over sessions.", "Import, ms"),
     Metric(
         "load_s",
         "Load of the artifact, mean over sessions.",
         TIME_UNITS,
         source="session.json",
         statistics=("median", "max"),
-        read=_load.read,
-        estimates=_load.estimates,
-        label="Load",
+        read=Sampled("sessions", _load_s, _no_load),
+        by_worker=True,
         options=(Option(("--sessions", "N"), "on a device that loads in each session"),),
         tables=("start",),
         heading="Load, ms",
     ),
-    Metric(
-        "first_inference_s",
-        "First inference after the load, mean over sessions.",
-        TIME_UNITS,
-        source="session.json",
-        statistics=("median",),
-        read=_cold("first_inference_s"),
-        label="First inference",
-        required=False,
-        tables=("start",),
-        heading="First inference, ms",
-    ),
-    Metric(
-        "first_pass_s",
-        "First pass over the scene, mean over sessions.",
-        TIME_UNITS,
-        source="session.json",
-        statistics=("median",),
-        read=_cold("first_pass_s"),
-        label="First pass",
-        required=False,
-        tables=("start",),
-        heading="First pass, ms",
-        belongs_to="pass",
+    _cold("first_inference_s", "First inference after the load, mean over sessions.", "First inference, ms"),
+    _cold(
+        "first_pass_s", "First pass over the scene, mean over sessions.", "First pass, ms", belongs_to="pass"
     ),
     Metric(
         "start_s",
@@ -255,9 +198,9 @@ METRICS = (
         TIME_UNITS,
         source="session.json",
         statistics=("median", "max"),
-        read=_start.read,
-        estimates=_start.estimates,
-        label="Start",
+        read=Sampled(
+            "sessions", lambda recorded, worker: once_per_session(recorded.cold("start_s")), _no_start
+        ),
         options=(Option(("--sessions", "N"), "on a device that starts a process"),),
         tables=("trials", "start"),
     ),
@@ -270,9 +213,7 @@ METRICS = (
         statistics=("median",),
         read=_instructions,
         label="Instructions per inference",
-        required=False,
         tables=("matrix",),
-        where_present=True,
         compared="exact",
         usual="speed",
     ),

@@ -45,6 +45,7 @@ from edgebench.stats.power import (
     short_window_reason,
 )
 from edgebench.stats.power_curve import PowerCurve, highest_mean_w, highest_touched_mean_w
+from edgebench.texts import joined
 
 LOW_RATE_HZ = 100.0
 
@@ -82,7 +83,7 @@ def power_candidates(trial: Trial, metric: Metric, conditions: Conditions) -> tu
     others.sort(key=lambda estimate: (scope_rank(estimate.basis), -(estimate.low or 0.0)))
     narrow = "another rail represents the board: this one can fail the limit, never pass it"
     fails = [
-        replace(estimate, objection=_joined(estimate.objection, narrow))
+        replace(estimate, objection=joined(estimate.objection, narrow))
         for estimate in others
         if estimate.low is not None
     ]
@@ -93,13 +94,13 @@ def power_candidates(trial: Trial, metric: Metric, conditions: Conditions) -> tu
     holding = [estimate for (_, estimate), doubt in zip(declared, doubts, strict=True) if not doubt]
     # Reasons of a limit that neither a meter nor declared power decides.
     open_reasons = [*(estimate.reason for estimate in holding), *doubts]
-    why = _joined(first.objection, first.reason)
+    why = joined(first.objection, first.reason)
     unmetered = f"no meter decides it: {why}" if first.value is not None and why else why
     noted = [estimate.with_notes(unmetered) for estimate in holding]
     if first.value is None and noted:
-        noted[0] = replace(noted[0], reason=_joined(unmetered, *open_reasons))
+        noted[0] = replace(noted[0], reason=joined(unmetered, *open_reasons))
         return *noted, *fails
-    return replace(first, reason=_joined(first.reason, *open_reasons)), *fails, *noted
+    return replace(first, reason=joined(first.reason, *open_reasons)), *fails, *noted
 
 
 def _of_rails(trial: Trial, metric: Metric, conditions: Conditions) -> list[Estimate]:
@@ -215,8 +216,8 @@ def objection_to(rail: Rail, metric: str, averaging_s: float | None = None) -> s
         more = rate_objection(rail, averaging_s)
     elif metric == "power_mean_w":
         periods = (rail.effective_hz or 0.0) * (rail.window_s or 0.0)
-        more = _joined(short_window_reason(periods, "mean power"), _window_objection(rail, averaging_s))
-    return _joined(scope_objection(rail), cover, more)
+        more = joined(short_window_reason(periods, "mean power"), _window_objection(rail, averaging_s))
+    return joined(scope_objection(rail), cover, more)
 
 
 def scope_objection(rail: Rail) -> str:
@@ -273,7 +274,3 @@ def _window_objection(rail: Rail, averaging_s: float | None) -> str:
     if averaging_s is None or window_s >= averaging_s:
         return ""
     return f"the averaging time of {averaging_s:g} s is longer than the steady window of {window_s:.3g} s"
-
-
-def _joined(*texts: str) -> str:
-    return "; ".join(filter(None, texts))

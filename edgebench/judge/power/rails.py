@@ -57,6 +57,7 @@ from edgebench.stats.power import (
     widened_interval,
 )
 from edgebench.stats.power_curve import NO_SAMPLES, power_curve
+from edgebench.texts import joined
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
@@ -122,29 +123,17 @@ def _power_of(recorded: Recorded) -> tuple[RailPower, ...]:
     rails = power_of_sessions(recorded.ok, lambda: recorded.probes, recorded.steady_times)
     if not recorded.is_shared:
         return rails
-    # Energy is that of an image of any worker, and none's own.
+    # Energy is that of an image of any worker, over the time when all ran, and none's own.
     unpooled = dict.fromkeys(("energy_j", "net_energy_j"), Estimate(reason=recorded.unpooled_reason))
-    return tuple(
-        replace(
-            power,
-            estimates={**power.estimates, **unpooled, "together_energy_j": power.estimates["energy_j"]},
-        )
-        for power in rails
-    )
+    shared = [
+        {**power.estimates, **unpooled, "together_energy_j": power.estimates["energy_j"]} for power in rails
+    ]
+    return tuple(replace(power, estimates=own) for power, own in zip(rails, shared, strict=True))
 
 
 def rails_of(recorded: Recorded) -> tuple[Rail, ...]:
     """Rails of a trial, by rank: the first represents the board, and the first of a meter that meter."""
     return tuple(power.rail for power in power_of(recorded))
-
-
-def together_energy(recorded: Recorded) -> tuple[tuple[str, Estimate], ...]:
-    """Energy of an image of any of several workers, over the time when all ran, by rail; by rank."""
-    return tuple(
-        (power.rail.name, power.estimates["together_energy_j"])
-        for power in power_of(recorded)
-        if "together_energy_j" in power.estimates
-    )
 
 
 def idle_drifts_of(recorded: Recorded) -> tuple[IdleDrift, ...]:
@@ -248,7 +237,7 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         for session in sessions
         for sentence in dict.fromkeys((session.energy.reason, session.window.note, session.stuck))
     ]
-    reason = _joined(*_counted(sentences, len(sessions)), lag if means else "", resemblance(means))
+    reason = joined(*_counted(sentences, len(sessions)), lag if means else "", resemblance(means))
     uncovered = [
         session.window.reason or session.unread
         for session in sessions
@@ -283,9 +272,10 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         value: float | None,
         ends: tuple[float | None, float | None] = (None, None),
         by_session: Sequence[float] = (),
+        missing: str = "it gave nothing",
     ) -> Estimate:
         if value is None:
-            return Estimate(reason=reason or "it gave nothing", basis=rail.scope)
+            return Estimate(reason=reason or missing, basis=rail.scope)
         few = reason or interval_reason(len(sessions)) if None in ends else ""
         return Estimate(value, *ends, tuple(by_session), rail.samples, rail.scope, few)
 
@@ -307,9 +297,7 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         {
             "power_mean_w": estimate(_mean(means), _bounds(means, margins_w), means),
             "power_peak_w": estimate(peak_w, (peak_w, max(peaks + around) if lag_s else peak_w)),
-            "power_p99_w": estimate(p99_w)
-            if p99_w is not None
-            else Estimate(reason=reason or f"it takes {least_n(0.99)} samples", basis=rail.scope),
+            "power_p99_w": estimate(p99_w, missing=f"it takes {least_n(0.99)} samples"),
             "power_idle_w": estimate(_mean(_present(side.idle.mean_w for side in sessions if side.idle))),
             "energy_j": estimate(_mean(gross_j), energy_ends, gross_j),
             "net_energy_j": estimate(_mean(net_j), net_ends, net_j),
@@ -360,10 +348,6 @@ def _present(values: Iterable[float | None]) -> list[float]:
 
 def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
-
-
-def _joined(*texts: str) -> str:
-    return "; ".join(filter(None, texts))
 
 
 # One session.
@@ -474,7 +458,7 @@ def _void(window: WindowPower, reason: str) -> WindowPower:
         mean_w=None,
         peak_w=None,
         mean_margin_w=None,
-        reason=_joined(window.reason, reason),
+        reason=joined(window.reason, reason),
         note="",
         curve=NO_SAMPLES,
     )
@@ -579,7 +563,7 @@ def _by_phase(window: WindowPower, time: SteadyTime, averaging_s: float | None) 
             f"the passes begin in step with the readings, one in {in_step.cycle:.3g} of their periods: what "
             "is drawn between the moments that are read of every pass is not known"
         )
-        return replace(window, mean_margin_w=None, note=_joined(window.note, unknown)), unknown
+        return replace(window, mean_margin_w=None, note=joined(window.note, unknown)), unknown
     if margin is None or time.period_s is None:
         return window, ""
     half_w = phase_half_width(window.curve, time.starts_ns)
@@ -588,7 +572,7 @@ def _by_phase(window: WindowPower, time: SteadyTime, averaging_s: float | None) 
             "the readings are of the same moments of every pass: the interval holds what may be "
             "drawn between them"
         )
-        window = replace(window, note=_joined(window.note, wider))
+        window = replace(window, note=joined(window.note, wider))
     return replace(window, mean_margin_w=Margin(*(math.hypot(side, half_w) for side in margin))), ""
 
 
