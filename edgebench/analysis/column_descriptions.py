@@ -21,7 +21,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
 from edgebench.judge.pairing import ComparedTrial
 from edgebench.judge.table import EstimateRow
-from edgebench.judge.trial import Rail, Trial, Worker
+from edgebench.judge.trial import Rail, SceneOfTrial, Trial, Worker
 from edgebench.records.described import Described, texts_of
 from edgebench.records.stored import SessionRecord, TrialRecord
 from edgebench.records.target import Target
@@ -93,9 +93,7 @@ def _of_table(name: str) -> Columns:
         "label": replace(described["label"], text="Its class of the model; -1 without one, or if unknown."),
         "label_name": Described("Name of the label's class; missing where it is unknown.", "experiment.json"),
         "predicted": described.pop("predicted"),
-        "predicted_name": Described(
-            "Name of the predicted class; missing where it is unknown.", "experiment.json"
-        ),
+        "predicted_name": Described("Name of the predicted class; missing if unknown.", "experiment.json"),
         **{name: text for name, text in described.items() if name != "label"},
     }
 
@@ -107,6 +105,7 @@ _NAMED = {
         "plan",
     ),
 }
+_IDENTITY = {"trial": _TRIAL, **_NAMED}
 _CONTEXT = {
     "status": Described("How the session ended: estimates are made of those that are ok.", "session.json"),
     "scenes": Described("Scenes in it, by its patches: a warm-up may hold several.", "passes.parquet"),
@@ -116,7 +115,7 @@ _SIDES = {"a": "the baseline's trial", "b": "the other result's trial"}
 
 
 def _of_mission() -> Columns:
-    described = {"trial": _TRIAL, **_NAMED, **_from(Mission)}
+    described = {**_IDENTITY, **_from(Mission)}
     for metric in MISSION_FIGURES:
         for end, meaning in {"": f"{metric.text}.", **_ENDS}.items():
             described[f"{metric.column}{end}"] = Described(meaning, "mission", metric.base_unit)
@@ -132,18 +131,16 @@ _METRICS_OF_PART = {
     "<metric>": Described("Estimate of a metric, which `summaries` describes, in its base unit.", "fit"),
     **_ENDS_OF_METRICS,
 }
-_MARKS = {"marks": Described("Marks on all its estimates, such as `on the CPU`.", "fit")}
 
 
 def _of_summaries() -> Columns:
-    of_trial = texts_of(Trial)
     return {
         **_NAMED,
-        **{name: of_trial[name] for name in ("depth_multiplier", "precision")},
+        **_from(Trial, "depth_multiplier", "precision"),
         "setting:<name>": Described("Setting in which targets of a sweep differ.", "experiment.json"),
-        **{name: of_trial[name] for name in ("status", "reason")},
-        "scene": Described("Scene of its passes in words.", "experiment.json"),
-        **_MARKS,
+        **_from(Trial, "status", "reason"),
+        "scene": texts_of(SceneOfTrial)["text"],
+        **_from(Trial, "marks"),
         **{
             name: Described(metric.sentence, metric.source, "" if metric.unit == "1" else metric.unit)
             for name, metric in METRICS.items()
@@ -155,7 +152,7 @@ def _of_summaries() -> Columns:
             "fit",
         ),
         **_ENDS_OF_METRICS,
-        "failures": of_trial["failures"],
+        **_from(Trial, "failures"),
         "warnings": Described("Warnings, one sentence each.", "sessions"),
     }
 
@@ -167,14 +164,11 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
         **_from(Target, "device"),
         **_from(TrialRecord, "variant", "depth_multiplier", "precision", "batch"),
         **{name: _NAMED[name] for name in ("concurrency", "settings")},
-        "status": Described("How far it came: done, partial, failed, unsupported or not_run.", "sessions"),
-        "reason": Described("What is missing of it, and why; empty where it is done.", "sessions"),
+        **_from(Trial, "status", "reason"),
         "emulated": _CONTEXT["emulated"],
         **_from(TrialRecord, "artifact_bytes", "artifact_sha256"),
         "sessions_ok": Described("Sessions that ended well.", "sessions"),
-        "sessions_failed": Described(
-            "Sessions that failed: all that neither ended well nor were interrupted.", "sessions"
-        ),
+        "sessions_failed": Described("Sessions that neither ended well nor were interrupted.", "sessions"),
         "sessions_interrupted": Described("Sessions that were interrupted.", "sessions"),
     },
     "sessions": lambda: {
@@ -193,15 +187,14 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     "estimates": lambda: _from(EstimateRow),
     "summaries": _of_summaries,
     "verdicts": lambda: {
-        "trial": _TRIAL,
-        **_NAMED,
+        **_IDENTITY,
         **_from(VerdictEntry),
         "next_steps": Described("Actions that would settle or change the verdict, by `;`.", "fit"),
     },
     "classes": lambda: {name.rstrip("_"): text for name, text in _from(ClassRow).items()},
     "mission": _of_mission,
-    "rails": lambda: {"trial": _TRIAL, **_NAMED, **_MARKS, **_from(Rail), **_METRICS_OF_PART},
-    "workers": lambda: {"trial": _TRIAL, **_NAMED, **_MARKS, **_from(Worker), **_METRICS_OF_PART},
+    "rails": lambda: {**_IDENTITY, **_from(Trial, "marks"), **_from(Rail), **_METRICS_OF_PART},
+    "workers": lambda: {**_IDENTITY, **_from(Trial, "marks"), **_from(Worker), **_METRICS_OF_PART},
     "published": lambda: _from(PublishedRow),
     "boards": lambda: _from(BoardRow),
     "comparison": lambda: {

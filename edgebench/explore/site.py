@@ -111,17 +111,14 @@ def sources_in(places: Sequence[Path]) -> tuple[list[Source], list[UnreadableRes
     unreadable: list[UnreadableResult] = []
     for place in places:
         is_result = os.path.isfile(place / EXPERIMENT_FILE)  # noqa: PTH113  # not one if it may not be looked into
-        archives = [place] if place.is_file() else []
         if not place.exists():
             raise StoredResultError(f"there is no folder or archive {place}", fix="name one with results")
-        if not archives:
+        archives = [place] if place.is_file() else [] if is_result else sorted(place.glob("*.zip"))
+        if not place.is_file():
             stored, damaged = list_results(place.absolute().parent if is_result else place)
-            names = {place.absolute().name} if is_result else None
-            for result in stored:
-                if names is None or result.path.name in names:
-                    results[result.path.absolute()] = result
-            unreadable += [result for result in damaged if names is None or result.result in names]
-            archives = [] if is_result else sorted(place.glob("*.zip"))
+            name = place.absolute().name if is_result else ""
+            results |= {listed.path.absolute(): listed for listed in stored if name in ("", listed.path.name)}
+            unreadable += [listed for listed in damaged if name in ("", listed.result)]
         for archive in archives:
             try:
                 status = archive.stat()

@@ -410,13 +410,15 @@ def _sessions(results: StoredResults, trial: Trial, text: TextRule) -> Iterator[
         origin_ns = int(starts.min()) if rows.count else 0
         lasted = (ends - starts) / 1e9
         kept = thinned(lasted)
-        phases = rows.words("phase") if rows.count else None
+        phases = np.full(rows.count, len(PHASES) - 1)
+        for place, phase in enumerate(PHASES):
+            phases[rows.equal("phase", phase)] = place
         passes = {
             "of": unit,
             "n": rows.count,
             "start_s": _numbers((starts[kept] - origin_ns) / 1e9),
             "duration_s": lasted[kept].tolist(),
-            "phase": [] if phases is None else [_phase(phases.words[code]) for code in phases.codes[kept]],
+            "phase": phases[kept].tolist(),
         }
         trace = next((trace for trace in traces if trace.session == record.n), None)
         steady = starts[rows.equal("phase", "steady")]
@@ -455,10 +457,6 @@ def _finite(value: float | None) -> float | None:
 def _numbers(values: NDArray[np.float64]) -> list[float | None]:
     """Seconds or watts to a millionth; None for one that is not finite."""
     return [value if math.isfinite(value) else None for value in np.round(values, 6).tolist()]
-
-
-def _phase(word: str) -> int:
-    return PHASES.index(word) if word in PHASES else len(PHASES) - 1
 
 
 def thinned(values: NDArray[np.float64]) -> NDArray[np.intp]:

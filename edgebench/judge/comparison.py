@@ -224,8 +224,8 @@ def metrics_of(texts: Sequence[str]) -> tuple[str, ...]:
     names = [name.strip() for text in texts for name in text.split(",") if name.strip()]
     for name in names:
         if name not in choices:
-            problem = f"results are not compared by {name}" if name in METRICS else ""
-            problem = problem or f"unknown metric {short(name)}"
+            is_known = name in METRICS
+            problem = f"results are not compared by {name}" if is_known else f"unknown metric {short(name)}"
             raise UsageError(f"--metric: {problem}", fix=choose_metric(name, choices))
     return tuple(dict.fromkeys(names))
 
@@ -464,15 +464,13 @@ class _MetricOfPair:
         metric, a, b = self.metric, self.a, self.b
         if metric.belongs_to == "pass" and _pass_of(a.scene) != _pass_of(b.scene):
             return f"a pass of A is {a.trial.scene.text}, of B {b.trial.scene.text}"
-        untimed = [side.trial.scene.untimed_stages for side in (a, b)]
-        if metric.part and untimed[0] != untimed[1]:
+        untimed = [" and ".join(side.trial.scene.untimed_stages) for side in (a, b)]
+        has_both = all(estimate.value is not None for estimate in self.estimates)
+        if metric.part and untimed[0] != untimed[1] and has_both:
             lacking = [
-                f"{name} is without {' and '.join(stages)}"
-                for name, stages, estimate in zip("AB", untimed, self.estimates, strict=True)
-                if stages and estimate.value is not None
+                f"{side} is without {names}" for side, names in zip("AB", untimed, strict=True) if names
             ]
-            if lacking:
-                return f"{metric.name} of {', of '.join(lacking)}"
+            return f"{metric.name} of {', of '.join(lacking)}"
         periods = [side.results.experiment.period_s for side in (a, b)]
         if metric.compared == "rails" and periods[0] != periods[1]:
             paces = ["back to back" if period is None else f"every {period:g} s" for period in periods]
@@ -482,14 +480,12 @@ class _MetricOfPair:
     def _missing(self) -> MetricComparison:
         """Comparison that has nothing to compare, with the reason by side."""
         default = f"no finished session has a value of {self.metric.name}"
-        absent = {
-            side: estimate.reason or default
-            for side, estimate in zip("AB", self.estimates, strict=True)
-            if estimate.value is None or not any(estimate.value is None for estimate in self.estimates)
-        }
-        if len(absent) == 2 and absent["A"] == absent["B"]:
-            return self.result(reason=f"neither has it: {absent['A']}")
-        return self.result(reason="; ".join(f"{side} has none: {reason}" for side, reason in absent.items()))
+        sides = dict(zip("AB", self.estimates, strict=True))
+        reasons = {side: estimate.reason or default for side, estimate in sides.items()}
+        absent = [side for side, estimate in sides.items() if estimate.value is None] or list(sides)
+        if len(absent) == 2 and reasons["A"] == reasons["B"]:
+            return self.result(reason=f"neither has it: {reasons['A']}")
+        return self.result(reason="; ".join(f"{side} has none: {reasons[side]}" for side in absent))
 
     def _by_sessions(self, a: Sequence[float], b: Sequence[float]) -> MetricComparison:
         """Comparison by one value per session and side, of any unit."""

@@ -166,13 +166,9 @@ def _change_texts(names: Sequence[str], series: Sequence[TrialSeries]) -> Iterat
             else level_text(entry, change)
             for name, entry, change in changed
         ]
-        since = f"since {words.plain(last, 80)}"
-        explained = (
-            f"Also changed {since}: {words.plain('; '.join(differences), 1000)}."
-            if differences
-            else f"No other recorded fact changed {since}."
-        )
-        yield f"Changed at {words.plain(first, 80)} ({day or 'no date'}): {', '.join(levels)}. {explained}"
+        also = words.plain("; ".join(differences) or "no other recorded fact", 1000)
+        place = f"{words.plain(first, 80)} ({day or 'no date'})"
+        yield f"Changed at {place}: {', '.join(levels)}. Also changed since {words.plain(last, 80)}: {also}."
 
 
 def level_text(series: TrialSeries, change: LevelChange) -> str:
@@ -203,11 +199,7 @@ def _results(series: TrialSeries, name: str) -> list[Block]:
     changed = {change.result for change in series.changes}
     columns = (Column("date (UTC)", figures=True), Column("result", long=True), *_value_columns([series]))
     rows = tuple(
-        (
-            day,
-            f"{point.result} *" if point.result in changed else point.result,
-            *_value_cells(series, point),
-        )
+        (day, point.result + " *" * (point.result in changed), *_value_cells(series, point))
         for day, point in zip(dates(series.results), series.results, strict=True)
     )
     shown = min(len(series.results), _LONGEST_TREND)
@@ -303,23 +295,16 @@ def _cells(row: ResultOverview) -> tuple[str, ...]:
     """Cells of a result; verdicts have one line per profile, with the trials by verdict."""
     more = len(row.targets) - _TARGETS
     trials = str(row.trials) if row.measured == row.trials else f"{row.measured} of {row.trials}"
-    verdicts = ["not recorded" if row.profiles else words.MISSING]
-    if row.profiles and row.verdicts is not None:
-        verdicts = [
-            "  ".join(
-                [
-                    words.plain(name, 30),
-                    *(f"{words.SYMBOLS[word]} {count}" for word, count in counts.items() if count),
-                ]
-            )
-            for name, counts in row.verdicts.items()
-        ]
+    verdicts = [
+        "  ".join([words.plain(name, 30), *(f"{words.SYMBOLS[word]} {n}" for word, n in counts.items() if n)])
+        for name, counts in (row.verdicts or {}).items()
+    ]
     return (
         f"{row.result} (latest)" if row.latest else row.result,
         (row.begun_utc or "")[:16].replace("T", " ") or words.MISSING,
         ", ".join(row.targets[:_TARGETS]) + (f" and {more} more" if more > 0 else ""),
         f"{trials}\n{_ENDS[row.ended]}" if row.ended in _ENDS else trials,
-        "\n".join(verdicts),
+        "\n".join(verdicts) or ("not recorded" if row.profiles else words.MISSING),
     )
 
 
