@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.pairs import Paired, abba
 from benchmarks.row import Row, ratio_row
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
 from tests.synthetic_results import NINE, made_experiment
 

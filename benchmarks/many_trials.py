@@ -21,7 +21,7 @@ from benchmarks.pairs import abba
 from benchmarks.row import Row, ratio_row
 from edgebench.explore.site import DATA, SESSIONS, Site, documents
 from edgebench.explore.trials import ShownResult, TrialRow, read_result, script
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
 from tests.report.chromium import EXECUTABLE
 from tests.synthetic_results import LEVELS_S, NINE, made_experiment

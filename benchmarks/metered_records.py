@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.row import Row
 from benchmarks.synthetic_records import make_experiment
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from edgebench.results import layout
 from edgebench.results.parquet import TABLE_COLUMNS
 from edgebench.results.writing import write_table

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from benchmarks.row import Row
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from edgebench.prepare.cache import Cache
-from edgebench.report.forms import export
+from edgebench.report.renderers.forms import export
 from tests import synthetic_results
 
 TARGETS = tuple(f"board {number}" for number in range(10))

@@ -10,10 +10,10 @@ import numpy as np
 
 from benchmarks.row import Row
 from edgebench.judge.mission import mission_of
-from edgebench.judge.profile import shipped_profiles
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.profile import shipped_profiles
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.trial import Estimate, EstimateKey, Trial
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.prepare.cache import Cache
 from tests.judge.trials import meter, trial
 

@@ -7,7 +7,7 @@ import numpy as np
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.power.limits import power_candidates
 from edgebench.judge.trial import Conditions, Trial
-from edgebench.judge.verdict import word_of
+from edgebench.judge.verdicts.verdict import word_of
 from proofs.power_bursts import cases_of
 from proofs.power_loads import Bursts, Floats, Generator, Steps
 from proofs.power_meters import Measured, Meter, metered

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from tests.synthetic_results import made_experiment
 
 ROOT = Path(__file__).parents[1]

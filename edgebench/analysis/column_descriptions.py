@@ -15,11 +15,11 @@ import pandas as pd
 from edgebench.analysis.frames import CONTEXT, BoardRow, ClassRow
 from edgebench.analysis.published import PublishedRow
 from edgebench.errors import UsageError
-from edgebench.judge.comparison import Difference, MetricComparison
+from edgebench.judge.comparisons.comparison import Difference, MetricComparison
+from edgebench.judge.comparisons.pairing import ComparedTrial
 from edgebench.judge.document import VerdictEntry
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import Mission
-from edgebench.judge.pairing import ComparedTrial
 from edgebench.judge.table import EstimateRow
 from edgebench.judge.trial import Rail, SceneOfTrial, Trial, Worker
 from edgebench.records.described import Described, texts_of

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from edgebench.analysis.frames import IDENTITY, dtypes_of, rows_frame, several
 from edgebench.analysis.results import Results, loaded, sentences_html, table_html
-from edgebench.judge.comparison import (
+from edgebench.judge.comparisons.comparison import (
     MINIMUM_POINTS,
     MetricComparison,
     ResultsComparison,
@@ -21,11 +21,11 @@ from edgebench.judge.comparison import (
     Word,
     compare_results,
 )
-from edgebench.report.blocks import Fold, Heading, Notes, Table, Text
 from edgebench.report.comparison import blocks, comparison_rows, print_comparison, summary
 from edgebench.report.plots.history import ratios
 from edgebench.report.plots.panels import Place
-from edgebench.report.terminal import make_console
+from edgebench.report.renderers.blocks import Fold, Heading, Notes, Table, Text
+from edgebench.report.renderers.terminal import make_console
 from edgebench.stats.compare import MINIMUM_EFFECT
 
 _CATEGORIES = ("baseline", "result", "target_a", "target_b", "variant", "metric", "unit", "scale", "test")

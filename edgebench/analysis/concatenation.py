@@ -15,7 +15,7 @@ from edgebench.analysis.frames import Profiles, several, stacked
 from edgebench.analysis.plots import Names, TrialPlots
 from edgebench.analysis.results import Results, headline, loaded, trial_table
 from edgebench.errors import UsageError
-from edgebench.judge.history import history
+from edgebench.judge.comparisons.history import history
 from edgebench.judge.trial import Trial
 from edgebench.report import words
 from edgebench.report.plots.history import history as draw_history

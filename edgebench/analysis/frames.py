@@ -15,8 +15,7 @@ from edgebench.board_catalogue import Board, known_boards
 from edgebench.errors import UsageError
 from edgebench.judge.document import VerdictEntry, verdict_entry
 from edgebench.judge.mission import Mission
-from edgebench.judge.next_steps import next_steps
-from edgebench.judge.profile import Profile, load_profiles
+from edgebench.judge.requirements.profile import Profile, load_profiles
 from edgebench.judge.table import (
     EstimateRow,
     Row,
@@ -28,7 +27,8 @@ from edgebench.judge.table import (
     wide_rows,
 )
 from edgebench.judge.trial import Rail, Trial, Worker
-from edgebench.judge.verdict import WORDS, Verdict
+from edgebench.judge.verdicts.next_steps import next_steps
+from edgebench.judge.verdicts.verdict import WORDS, Verdict
 from edgebench.records.described import texts_of
 from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
 from edgebench.results.frames import series

@@ -12,9 +12,9 @@ from edgebench.analysis.frames import Profiles, chosen_profiles, several
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import run_profiles, schedule_of
 from edgebench.judge.mission import DAY_S, cycle_of, mission_of
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.report import tables, words
 from edgebench.report.plots.accuracy import accuracy, energy
 from edgebench.report.plots.latency import By, latency, limits_of, stages, targets

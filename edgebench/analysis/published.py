@@ -11,7 +11,6 @@ from edgebench.analysis.frames import Profiles, dtypes_of, named_profiles, rows_
 from edgebench.judge.document import bound_of
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import shipped_profiles
 from edgebench.judge.published import (
     SCENE,
     FigureEntry,
@@ -21,9 +20,10 @@ from edgebench.judge.published import (
     load_references,
     reference_folder,
 )
+from edgebench.judge.requirements.profile import shipped_profiles
 from edgebench.judge.table import Row, identity_cells
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.verdicts.verdict import judge_all
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,10 @@ from edgebench.analysis.frames import (
 from edgebench.analysis.plots import Plots
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged, missions, run_profiles, with_declarations
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Trial
 from edgebench.judge.trials import trials_of
-from edgebench.judge.verdict import Verdict, judge_all, overall
+from edgebench.judge.verdicts.verdict import Verdict, judge_all, overall
 from edgebench.records.stored import ExperimentRecord
 from edgebench.report import words
 from edgebench.report.tables import metric_columns, names_by_trial, rail_text

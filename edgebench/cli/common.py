@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from edgebench.judge.judged import Judged
-    from edgebench.judge.profile import Profile
-    from edgebench.judge.requirement import Requirement
+    from edgebench.judge.requirements.profile import Profile
+    from edgebench.judge.requirements.requirement import Requirement
 
 
 # What the shell completes names with. Imports nothing heavy.
@@ -38,7 +38,7 @@ def complete_device(incomplete: str) -> list[str]:
 
 def complete_profile(incomplete: str) -> list[str]:
     """Names of the shipped profiles for the shell."""
-    from edgebench.judge.profile import shipped_profiles
+    from edgebench.judge.requirements.profile import shipped_profiles
 
     return [profile.name for profile in shipped_profiles() if profile.name.startswith(incomplete)]
 
@@ -191,7 +191,7 @@ def _target_names(file: Path) -> list[str]:
 
 def complete_followed_metric(incomplete: str) -> list[str]:
     """Metrics that a history can be of, for the shell."""
-    from edgebench.judge.history import followed_metrics
+    from edgebench.judge.comparisons.history import followed_metrics
 
     return [name for name in followed_metrics() if name.startswith(incomplete)]
 
@@ -394,7 +394,7 @@ OptionalResultsArgument = Annotated[
 
 def stdout() -> Console:
     """The console for data; NO_COLOR, TERM=dumb and COLUMNS are honoured."""
-    from edgebench.report.terminal import make_console
+    from edgebench.report.renderers.terminal import make_console
 
     return make_console()
 
@@ -470,7 +470,7 @@ def targets_file_setting(flag: Path | None) -> Path | None:
 
 def read_profiles(names: Sequence[str]) -> tuple[Profile, ...]:
     """The profiles of those names or files, each once; UsageError for two that share a name."""
-    from edgebench.judge.profile import load_profiles
+    from edgebench.judge.requirements.profile import load_profiles
 
     return load_profiles(names)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from edgebench.judge.history import TrialSeries
+    from edgebench.judge.comparisons.history import TrialSeries
     from edgebench.records.stored import TrialRecord
     from edgebench.results.load import StoredResults
 
@@ -161,7 +161,7 @@ def compare(
     """
     from edgebench.errors import EXIT_NOT_MET, EXIT_UNDECIDED, UsageError
     from edgebench.files import require_file_name
-    from edgebench.judge.comparison import Threshold, compare_results, metrics_of
+    from edgebench.judge.comparisons.comparison import Threshold, compare_results, metrics_of
     from edgebench.report.comparison import (
         FORMS,
         as_text,
@@ -264,8 +264,8 @@ def history(
     8 results.
     """
     from edgebench.errors import StoredResultError, UsageError
-    from edgebench.judge.history import history as followed
-    from edgebench.judge.history import targets_of
+    from edgebench.judge.comparisons.history import history as followed
+    from edgebench.judge.comparisons.history import targets_of
     from edgebench.report.history import print_history
     from edgebench.results.listing import distinct, list_results, unreadable_reason
 

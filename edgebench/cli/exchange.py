@@ -106,8 +106,8 @@ def _pack(folder: Path, path: Path) -> str:
 def _track(folder: Path, store: str, experiment: str) -> str:
     """Put the result into a tracking store; returns the id of its run."""
     from edgebench.judge.judged import judge_folder
-    from edgebench.report.forms import export as write_report
     from edgebench.report.mlflow import record_result, tracked_runs, tracking_uri
+    from edgebench.report.renderers.forms import export as write_report
     from edgebench.results.listing import created_s
 
     tracking_uri(store)  # a store that is not there is told before anything is made

@@ -60,8 +60,8 @@ def fit(
 
     from edgebench.cli.outcome import show_judged
     from edgebench.errors import UsageError
-    from edgebench.judge.front import axes_of
     from edgebench.judge.judged import judge_folder
+    from edgebench.judge.verdicts.front import axes_of
 
     profiles = read_profiles(profile) if profile else None
     axes = axes_of(pareto) if pareto else ()

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from edgebench.judge.judged import Judged
-    from edgebench.judge.profile import Profile
-    from edgebench.judge.requirement import Requirement
+    from edgebench.judge.requirements.profile import Profile
+    from edgebench.judge.requirements.requirement import Requirement
     from edgebench.prepare.cache import Cache
     from edgebench.run.measuring.host_queue import Outcome
     from edgebench.run.measuring.progress import Observer
@@ -49,12 +49,12 @@ def show_judged(
         details: whether to print every section below decisions and matrix.
         axes: of one Pareto front in place of one a profile; it is printed with or without `details`.
     """
-    from edgebench.judge.front import fronts
-    from edgebench.judge.verdict import exit_code
+    from edgebench.judge.verdicts.front import fronts
+    from edgebench.judge.verdicts.verdict import exit_code
     from edgebench.report.answer import pareto_sentences
     from edgebench.report.page import first_screen
+    from edgebench.report.renderers.terminal import lines, print_blocks, print_first_screen, print_sections
     from edgebench.report.sharing import workers_table
-    from edgebench.report.terminal import lines, print_blocks, print_first_screen, print_sections
 
     if json_:
         print_json(judged, axes)
@@ -89,8 +89,8 @@ def conclude(
     from edgebench.interruption import GO_ON
     from edgebench.interruption import exit_code as interrupted_code
     from edgebench.judge.judged import judge_folder
-    from edgebench.report.forms import FORMS
     from edgebench.report.notes import sessions_sentence
+    from edgebench.report.renderers.forms import FORMS
     from edgebench.results.layout import RUN_FILE
     from edgebench.suggest import printable
 

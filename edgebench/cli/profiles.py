@@ -30,7 +30,7 @@ ProfileArgument = Annotated[
 @app.command("list")
 def list_(json_: JsonOption = False) -> None:
     """List the shipped profiles."""
-    from edgebench.judge.profile import shipped_profiles
+    from edgebench.judge.requirements.profile import shipped_profiles
     from edgebench.report.listings.devices import print_profiles
 
     print_profiles(stdout(), shipped_profiles(), as_json=json_)
@@ -39,7 +39,7 @@ def list_(json_: JsonOption = False) -> None:
 @app.command()
 def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
     """Show the schedule and requirements of a profile."""
-    from edgebench.judge.profile import load_profile
+    from edgebench.judge.requirements.profile import load_profile
     from edgebench.report.listings.devices import print_profile
 
     print_profile(stdout(), load_profile(profile), as_json=json_)
@@ -51,7 +51,7 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
 
     Exit codes: 0 no fault, 2 a fault.
     """
-    from edgebench.judge.profile import problems_of
+    from edgebench.judge.requirements.profile import problems_of
     from edgebench.report.listings.devices import print_problems
 
     problems = problems_of(profile)
@@ -80,7 +80,7 @@ def schema() -> None:
     """
     import json
 
-    from edgebench.judge.profile_file import profile_schema
+    from edgebench.judge.requirements.profile_file import profile_schema
 
     typer.echo(json.dumps(profile_schema(), indent=2, ensure_ascii=False))
 
@@ -128,8 +128,8 @@ def new(
     Example: edgebench profiles new sky --cycle '1 d' --images 320 --limit mass_g='150 g'
     """
     from edgebench.files import require_file_name, write_output
-    from edgebench.judge.profile import shipped_profiles
-    from edgebench.judge.profile_file import limit_of, profile_text
+    from edgebench.judge.requirements.profile import shipped_profiles
+    from edgebench.judge.requirements.profile_file import limit_of, profile_text
     from edgebench.suggest import short
 
     path = output or Path(f"{name}.toml")

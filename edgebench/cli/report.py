@@ -25,7 +25,7 @@ from edgebench.cli.common import (
     say,
     say_each,
 )
-from edgebench.report.forms import (
+from edgebench.report.renderers.forms import (
     DEFAULT_ON_STDOUT,
     FORMS,
     STANDARD_OUTPUT,
@@ -83,8 +83,8 @@ def report(
     """Write the report of a result, or of published figures."""
     from edgebench.judge.judged import judge_folder
     from edgebench.judge.published import judge_published
-    from edgebench.report.forms import require_output
     from edgebench.report.plots.pictures import require_figures_folder
+    from edgebench.report.renderers.forms import require_output
 
     if file is None and form is not None:
         file = STANDARD_OUTPUT
@@ -117,10 +117,10 @@ def report(
 
 def _write(judged: Judged, file: Path, form: str | None, figures: Path | None) -> None:
     """The report where it was asked for, of a file its path on stdout; and its figures."""
-    from edgebench.report.forms import FORMS, export
     from edgebench.report.page import first_screen
-    from edgebench.report.pdf import runs_as_root
     from edgebench.report.plots.pictures import FIGURE_FORMS, write_figures
+    from edgebench.report.renderers.forms import FORMS, export
+    from edgebench.report.renderers.pdf import runs_as_root
     from edgebench.report.words import counted
 
     if file == STANDARD_OUTPUT:

@@ -41,7 +41,7 @@ from edgebench.files import require_folder, unwritten, write_atomically
 from edgebench.judge.judged import run_profiles
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import Profile, load_profiles, shipped_profiles
+from edgebench.judge.requirements.profile import Profile, load_profiles, shipped_profiles
 from edgebench.judge.trial import MISSING
 from edgebench.report import words
 from edgebench.results.archive import unpack_archive

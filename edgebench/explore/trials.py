@@ -44,17 +44,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgebench.judge.cautions import REPLAY
-from edgebench.judge.history import followed_metrics, followed_value, positive_sessions, series_key
+from edgebench.judge.comparisons.history import (
+    followed_metrics,
+    followed_value,
+    positive_sessions,
+    series_key,
+)
+from edgebench.judge.comparisons.pairing import trial_identity
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS, metrics_in
-from edgebench.judge.pairing import trial_identity
 from edgebench.judge.power.trace import PowerTrace, power_traces
-from edgebench.judge.profile import Profile
 from edgebench.judge.published import judge_published, load_references, reference_folder
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.table import column_of, verdicts_by_trial
 from edgebench.judge.trial import PUBLISHED, Estimate, Trial
 from edgebench.judge.trials import trials_of
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.records.stored import SceneRecord, SessionRecord
 from edgebench.records.target import Target
 from edgebench.report import words

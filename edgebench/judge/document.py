@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.table import Keyed, column_of, estimates_with, key_of, part_of
 from edgebench.judge.trial import Estimate, EstimateKey, Trial
-from edgebench.judge.verdict import NextStep, Verdict
+from edgebench.judge.verdicts.verdict import NextStep, Verdict
 from edgebench.records.described import Unwritten
 
 Document = dict[str, Any]

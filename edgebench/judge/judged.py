@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.decision import Decision, decisions
-from edgebench.judge.profile import Profile
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.trial import PUBLISHED, Trial
 from edgebench.judge.trials import trials_of
-from edgebench.judge.verdict import Overall, Verdict, judge_all, overall
+from edgebench.judge.verdicts.decision import Decision, decisions
+from edgebench.judge.verdicts.verdict import Overall, Verdict, judge_all, overall
 from edgebench.records.stored import ExperimentRecord
 from edgebench.records.target import BOARD_FIGURES, BoardFigure
 from edgebench.results.load import StoredResults, load

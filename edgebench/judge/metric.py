@@ -136,7 +136,7 @@ class Metric:
         read: estimate at the default statistic from the stored sessions of a trial, or of a worker, or
             several readings; where nothing was measured one with its reason. An empty reason stands for the
             trial's status.
-        estimates: estimates that may decide a question on a trial; see `edgebench.judge.verdict`.
+        estimates: estimates that may decide a question on a trial; see `edgebench.judge.verdicts.verdict`.
         by_worker: whether each of several workers has estimates of its own.
         label: name that people see. Default: the name without its unit.
         better: which values are better.

@@ -15,7 +15,7 @@ import numpy as np
 
 from edgebench.errors import UsageError
 from edgebench.judge.power.limits import bounded, objection_to
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.sessions import over_medians
 from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial
 from edgebench.stats.mission_cycles import Cycle, Worked, load_of, work_through

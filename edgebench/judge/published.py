@@ -20,12 +20,12 @@ from edgebench.installed import shipped_folder
 from edgebench.judge.accuracy import share_right
 from edgebench.judge.judged import Judged, with_boards
 from edgebench.judge.metrics import METRICS, required_metrics
-from edgebench.judge.profile import Profile, shipped_profiles
 from edgebench.judge.recorded import recorded_trials
-from edgebench.judge.schedule import Strict
+from edgebench.judge.requirements.profile import Profile, shipped_profiles
+from edgebench.judge.requirements.schedule import Strict
 from edgebench.judge.trial import PUBLISHED, STATED, Estimate, Trial
 from edgebench.judge.trials import trial_of
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
 from edgebench.records.target import Target
 from edgebench.refusals import form, refusal, refuse

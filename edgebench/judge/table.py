@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Basis, Estimate, EstimateKey, Rail, Trial, Worker
-from edgebench.judge.verdict import Verdict
+from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.records.target import settings_text
 
 Cell = str | int | float | bool | None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 from edgebench.stats.interval import Count, tick_bounds
 
 if TYPE_CHECKING:  # lists of devices do without pydantic and numpy
-    from edgebench.judge.schedule import Schedule
+    from edgebench.judge.requirements.schedule import Schedule
     from edgebench.records.described import Unwritten
     from edgebench.records.model import BuiltArtifact, State
     from edgebench.records.stored import TrialStatus

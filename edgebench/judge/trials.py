@@ -11,8 +11,8 @@ from edgebench.judge.latency import times_images
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.power.rails import idle_drifts_of, power_doubts, rails_of
 from edgebench.judge.recorded import Recorded, recorded_trials, undisturbed_trials
-from edgebench.judge.stopping import rule_of, with_end
 from edgebench.judge.trial import FULLY_COVERED, Estimate, EstimateKey, SceneOfTrial, Trial, Values
+from edgebench.judge.verdicts.stopping import rule_of, with_end
 from edgebench.judge.workers import workers_of
 from edgebench.records.stored import SceneRecord
 from edgebench.results.listing import failure_text, status_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.judge.decision import Decision, is_level, latency_s
-from edgebench.judge.front import Front
-from edgebench.judge.next_steps import passing_limit, relative_change, sides_of
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import Limit, Verdict
+from edgebench.judge.verdicts.decision import Decision, is_level, latency_s
+from edgebench.judge.verdicts.front import Front
+from edgebench.judge.verdicts.next_steps import passing_limit, relative_change, sides_of
+from edgebench.judge.verdicts.verdict import Limit, Verdict
 from edgebench.report import notes, words
 from edgebench.report.matrix import Cells
 from edgebench.report.notes import Trials

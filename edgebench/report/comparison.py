@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.files import write_output
-from edgebench.judge.comparison import (
+from edgebench.judge.comparisons.comparison import (
     ComparedResult,
     Difference,
     MetricComparison,
@@ -23,18 +23,28 @@ from edgebench.judge.comparison import (
     Threshold,
     Word,
 )
+from edgebench.judge.comparisons.pairing import ComparedTrial
 from edgebench.judge.document import plain
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.pairing import ComparedTrial
 from edgebench.judge.trial import Estimate
 from edgebench.report import notes, words
-from edgebench.report.blocks import Block, Column, Fold, Heading, Note, Notes, Table, Text, of_figures
 from edgebench.report.documents import safe_cell
-from edgebench.report.markdown import blocks_text, escape
 from edgebench.report.notes import Trials, shared
+from edgebench.report.renderers.blocks import (
+    Block,
+    Column,
+    Fold,
+    Heading,
+    Note,
+    Notes,
+    Table,
+    Text,
+    of_figures,
+)
+from edgebench.report.renderers.markdown import blocks_text, escape
+from edgebench.report.renderers.terminal import line, print_blocks
 from edgebench.report.tables import estimate_text, trial_names, value_heading
-from edgebench.report.terminal import line, print_blocks
 from edgebench.report.words import SCHEMA_VERSION, as_json
 from edgebench.stats.warnings import DISTURBANCES, Flag
 

@@ -7,7 +7,6 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgebench.judge.decision import Decision, decisions
 from edgebench.judge.document import (
     Document,
     VerdictEntry,
@@ -17,14 +16,15 @@ from edgebench.judge.document import (
     trial_document,
     verdict_entry,
 )
-from edgebench.judge.front import Front, fronts
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.next_steps import next_steps
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.table import verdicts_by_trial, wide_rows
 from edgebench.judge.trial import Estimate, Trial
-from edgebench.judge.verdict import Verdict, overall
+from edgebench.judge.verdicts.decision import Decision, decisions
+from edgebench.judge.verdicts.front import Front, fronts
+from edgebench.judge.verdicts.next_steps import next_steps
+from edgebench.judge.verdicts.verdict import Verdict, overall
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, RunRecord
 from edgebench.report import words

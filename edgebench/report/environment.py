@@ -11,12 +11,12 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from edgebench.judge.cautions import LIMIT_SENSOR, QUANTITIES, Observed, observe
-from edgebench.judge.pairing import leaves
+from edgebench.judge.comparisons.pairing import leaves
 from edgebench.judge.trial import PUBLISHED, Trial
 from edgebench.records.stored import ExperimentRecord, GoldenCheck, SessionRecord
 from edgebench.records.target import Target
 from edgebench.report import words
-from edgebench.report.blocks import Column, Table, facts, of_figures
+from edgebench.report.renderers.blocks import Column, Table, facts, of_figures
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported
 from edgebench.results.rows import Rows

@@ -11,12 +11,12 @@ from textwrap import fill
 
 from rich.console import Console
 
-from edgebench.judge.history import HistoryPoint, LevelChange, TrialSeries
+from edgebench.judge.comparisons.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Table
 from edgebench.report.listings import show_listing
+from edgebench.report.renderers.blocks import Block, Column, Command, Heading, Notes, Table
 from edgebench.report.tables import estimate_text, value_heading
 from edgebench.results.listing import ResultOverview, UnreadableResult
 from edgebench.stats.compare import ALPHA, Comparison

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from edgebench.judge.judged import Judged
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.next_steps import settling_steps
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import Verdict
+from edgebench.judge.verdicts.next_steps import settling_steps
+from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.report import tables, words
-from edgebench.report.blocks import Column
+from edgebench.report.renderers.blocks import Column
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from edgebench.errors import EdgeBenchError
 from edgebench.judge.document import Document, estimate_document, plain
 from edgebench.judge.judged import Judged, missions
 from edgebench.judge.mission import DAY_S, Mission
-from edgebench.judge.profile import Profile
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.trial import MISSING, Trial
 from edgebench.records.described import Described, object_schema
 from edgebench.report import tables, words
-from edgebench.report.blocks import Table, of_figures
-from edgebench.report.terminal import line, print_table
+from edgebench.report.renderers.blocks import Table, of_figures
+from edgebench.report.renderers.terminal import line, print_table
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.load import StoredResults
 

@@ -22,7 +22,7 @@ from unittest.mock import patch
 from edgebench.errors import StoredResultError, UnavailableError, UsageError
 from edgebench.judge.table import column_of, wide_rows
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import Verdict, overall
+from edgebench.judge.verdicts.verdict import Verdict, overall
 from edgebench.report import tables, words
 
 # A result as a tracking store takes it: a run a trial, with parameters, metrics and tags.

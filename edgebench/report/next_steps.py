@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from edgebench.judge.decision import is_measured
 from edgebench.judge.judged import Judged
-from edgebench.judge.next_steps import settling_steps
-from edgebench.judge.verdict import NextStep
+from edgebench.judge.verdicts.decision import is_measured
+from edgebench.judge.verdicts.next_steps import settling_steps
+from edgebench.judge.verdicts.verdict import NextStep
 from edgebench.report import words
 from edgebench.report.environment import command_line
 from edgebench.results.listing import default_output_dir

@@ -11,7 +11,7 @@ from typing import TypeVar
 from edgebench.judge.trial import Trial
 from edgebench.records.values import SESSIONS_LIMIT
 from edgebench.report import words
-from edgebench.report.blocks import Note
+from edgebench.report.renderers.blocks import Note
 from edgebench.report.tables import trial_names
 from edgebench.stats.forecast import sessions_for, spread_between
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians

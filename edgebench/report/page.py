@@ -10,11 +10,11 @@ from edgebench.judge.trial import Trial
 from edgebench.records.stored import ExperimentRecord
 from edgebench.report import notes, words
 from edgebench.report.answer import Answer, answer_of, shared_answers
-from edgebench.report.blocks import Note
 from edgebench.report.environment import machines, most_sessions, steady_part
 from edgebench.report.matrix import Matrix, cells_of, matrix_of
 from edgebench.report.next_steps import Fact, fit_command, open_facts, resume_command
 from edgebench.report.notes import Trials
+from edgebench.report.renderers.blocks import Note
 from edgebench.report.tables import declared_texts
 from edgebench.results.revisions import continuation
 from edgebench.stats.warnings import DISTURBANCES, Flag

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from edgebench.judge.comparison import ResultsComparison
+from edgebench.judge.comparisons.comparison import ResultsComparison
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
 from edgebench.report.documents import list_of, object_of, result_properties, trial_properties

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from edgebench.judge.front import Front
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial import Confusion, Estimate, Trial
+from edgebench.judge.verdicts.front import Front
 from edgebench.report import notes, tables, words
 from edgebench.report.answer import paragraphs
-from edgebench.report.blocks import (
+from edgebench.report.environment import command_line, environment, golden, telemetry
+from edgebench.report.matrix import Matrix
+from edgebench.report.missions import FIGURES, BriefMissions, mission_table
+from edgebench.report.next_steps import report_command
+from edgebench.report.notes import Trials
+from edgebench.report.page import NOTED, doubts, incomplete_text, is_published
+from edgebench.report.renderers.blocks import (
     Block,
     Column,
     Command,
@@ -24,12 +30,6 @@ from edgebench.report.blocks import (
     Text,
     of_figures,
 )
-from edgebench.report.environment import command_line, environment, golden, telemetry
-from edgebench.report.matrix import Matrix
-from edgebench.report.missions import FIGURES, BriefMissions, mission_table
-from edgebench.report.next_steps import report_command
-from edgebench.report.notes import Trials
-from edgebench.report.page import NOTED, doubts, incomplete_text, is_published
 from edgebench.report.sharing import sharing_section
 from edgebench.report.tables import meter_text, rail_text, scopes_note
 from edgebench.results.redaction import exported

@@ -10,8 +10,8 @@ from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import MISSING, Estimate, Trial, Worker
 from edgebench.report import notes, tables, words
-from edgebench.report.blocks import Block, Column, Heading, Notes, Plot, Section, Table, Text
 from edgebench.report.notes import Trials
+from edgebench.report.renderers.blocks import Block, Column, Heading, Notes, Plot, Section, Table, Text
 
 _NOTE = (
     "Slowdown: time per image, while all workers run, over that of the variant alone. A trial's is its "

@@ -13,7 +13,7 @@ from edgebench.judge.power.rails import scope_rank
 from edgebench.judge.sessions import PERCENTILES
 from edgebench.judge.trial import MISSING, PUBLISHED, Estimate, EstimateKey, Rail, Trial
 from edgebench.report import words
-from edgebench.report.blocks import Column, Table
+from edgebench.report.renderers.blocks import Column, Table
 
 
 def estimate_text(estimate: Estimate, metric: Metric, heading: str = "") -> str:

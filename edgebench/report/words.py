@@ -16,9 +16,9 @@ from edgebench.judge.trial import FULLY_COVERED, UNKNOWN_SCOPE
 from edgebench.suggest import printable
 
 if TYPE_CHECKING:
-    from edgebench.judge.requirement import Requirement
+    from edgebench.judge.requirements.requirement import Requirement
     from edgebench.judge.trial import Estimate, Trial
-    from edgebench.judge.verdict import NextStep, Verdict
+    from edgebench.judge.verdicts.verdict import NextStep, Verdict
     from edgebench.records.model import State
     from edgebench.records.stored import ImagesRecord
 

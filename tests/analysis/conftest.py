@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import edgebench
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from tests import synthetic_results
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import edgebench
 from edgebench.errors import UsageError
-from edgebench.judge.comparison import compare_results
+from edgebench.judge.comparisons.comparison import compare_results
 from edgebench.report.comparison import as_text
 from edgebench.results.load import load
 from tests import synthetic_results

@@ -11,7 +11,7 @@ import matplotlib
 import pytest
 
 import edgebench
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from tests import synthetic_results
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"

@@ -13,7 +13,7 @@ import pytest
 import edgebench
 from edgebench.errors import UsageError
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.report.documents import export_csv
 from edgebench.stats.compare import wilson
 from tests import synthetic_results

@@ -14,11 +14,11 @@ from edgebench.judge.cautions import cautions
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.power.rails import power_of_sessions
-from edgebench.judge.profile import Profile
-from edgebench.judge.verdict import judge
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.verdicts.verdict import judge
 from edgebench.link.session_probes import SessionProbes
-from edgebench.report.forms import export
-from edgebench.report.terminal import make_console
+from edgebench.report.renderers.forms import export
+from edgebench.report.renderers.terminal import make_console
 from edgebench.stats.warnings import Flag
 from tests.judge.test_power_rails import S, _probe, _rails, _record, _samples, _steps, _times
 from tests.judge.trials import metered

@@ -21,7 +21,7 @@ from edgebench.records.session import (
     Window,
 )
 from edgebench.records.stored import ExperimentRecord, SceneRecord, TrialRecord
-from edgebench.report.forms import export
+from edgebench.report.renderers.forms import export
 from edgebench.results.writing import ExperimentStore
 from tests.fakes import FakeDevice, FakeSession
 from tests.measure.lanes import experiment

@@ -14,7 +14,7 @@ from edgebench import registry
 from edgebench.cli.common import results_folder
 from edgebench.errors import EdgeBenchError, InputError, StoredResultError, UsageError
 from edgebench.files import MAX_BYTES, parse_toml, read_regular, require_file_name, write_atomically
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.prepare import shipped
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.description import show

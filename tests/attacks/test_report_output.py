@@ -11,7 +11,7 @@ import pytest
 
 from edgebench.errors import EdgeBenchError, StoredResultError
 from edgebench.judge.judged import Judged, judge_folder
-from edgebench.report.forms import export
+from edgebench.report.renderers.forms import export
 from tests import synthetic_results
 from tests.attacks.other_user import as_nobody, require_root, shared_folder
 from tests.walk.conftest import COMMAND

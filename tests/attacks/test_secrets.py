@@ -13,7 +13,7 @@ from edgebench.cli.main import app
 from edgebench.errors import SessionError
 from edgebench.judge.judged import judge_folder
 from edgebench.records.target import Launch
-from edgebench.report.forms import export
+from edgebench.report.renderers.forms import export
 from edgebench.results.record_reading import read_experiment
 from edgebench.results.redaction import PrivateNames, written
 from edgebench.results.writing import ExperimentStore

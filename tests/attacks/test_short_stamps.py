@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import load_profile
-from edgebench.judge.verdict import judge
+from edgebench.judge.requirements.profile import load_profile
+from edgebench.judge.verdicts.verdict import judge
 from edgebench.link import window_session as window_requests
 from edgebench.run.measuring.session_record import Gathered, clock_wait
 from edgebench.stats.clock import falls_short

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import edgebench
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.judge.trials import trials_of
 from edgebench.prepare.cache import Cache
 from edgebench.results.load import StoredResults

@@ -11,16 +11,16 @@ import pytest
 import edgebench
 from edgebench.agent import lock
 from edgebench.errors import UsageError
-from edgebench.judge.comparison import compare_results
+from edgebench.judge.comparisons.comparison import compare_results
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from edgebench.judge.trials import trials_of
 from edgebench.report.comparison import as_text
-from edgebench.report.html import render
-from edgebench.report.markdown import export_markdown
 from edgebench.report.page import first_screen
+from edgebench.report.renderers.html import render
+from edgebench.report.renderers.markdown import export_markdown
+from edgebench.report.renderers.terminal import make_console, print_first_screen, print_sections
 from edgebench.report.sections import details
-from edgebench.report.terminal import make_console, print_first_screen, print_sections
 from edgebench.results.load import load
 from tests.backends.replaying import figures, replay, run, scenario
 from tests.link.old_python import python36

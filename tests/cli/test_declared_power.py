@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli.main import app
 from edgebench.errors import EXIT_NOT_MET, UsageError
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.results.load import load
 from tests.synthetic_results import QUARTER, made_experiment
 

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from edgebench.cli.common import complete_compared_metric, complete_followed_metric, complete_measured_target
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.history import history
+from edgebench.judge.comparisons.history import history
 from edgebench.report.history import print_history
+from edgebench.report.renderers.terminal import make_console
 from edgebench.report.schemas import schema
-from edgebench.report.terminal import make_console
 from edgebench.results.archive import unpack_archive, write_archive
 from edgebench.results.listing import list_results
 from tests.golden_text import assert_golden

@@ -5,7 +5,7 @@ import typer
 
 from edgebench import interruption as signals
 from edgebench.cli.outcome import conclude
-from edgebench.report import html
+from edgebench.report.renderers import html
 from edgebench.run.measuring.host_queue import Outcome
 from tests.synthetic_results import made_experiment
 

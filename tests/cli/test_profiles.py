@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli import profiles
 from edgebench.errors import EdgeBenchError, UsageError
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.report.forms import FORMS
+from edgebench.report.renderers.forms import FORMS
 from tests import synthetic_results
 from tests.report.pdf_browser import installed
 

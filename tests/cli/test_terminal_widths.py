@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from edgebench.cli.common import busy, stderr
 from edgebench.cli.main import app
-from edgebench.report.terminal import cell, make_console
+from edgebench.report.renderers.terminal import cell, make_console
 from edgebench.report.words import SYMBOLS
 
 LISTINGS = (

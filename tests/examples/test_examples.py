@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.run.targets_file import read_targets
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

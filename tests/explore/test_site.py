@@ -21,10 +21,10 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.explore.site import LOCK, Site, watch
 from edgebench.explore.trials import MOST_POINTS, thinned
 from edgebench.files import write_atomically
-from edgebench.judge.history import history
+from edgebench.judge.comparisons.history import history
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import parse_profile, shipped_profiles
 from edgebench.judge.published import judge_published
+from edgebench.judge.requirements.profile import parse_profile, shipped_profiles
 from edgebench.judge.trial import Estimate, Trial
 from edgebench.judge.trials import trials_of
 from edgebench.results.archive import unpack_archive, write_archive

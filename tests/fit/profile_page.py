@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile import Profile
-from edgebench.judge.requirement import Requirement
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.requirements.requirement import Requirement
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.units import fitting_units
 from edgebench.records.described import texts_of
 

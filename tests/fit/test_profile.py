@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import MAX_BYTES
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile import Profile, load_profile, load_profiles, parse_profile, shipped_profiles
+from edgebench.judge.requirements.profile import (
+    Profile,
+    load_profile,
+    load_profiles,
+    parse_profile,
+    shipped_profiles,
+)
 
 HEAD = 'name = "mine"\n[[requirements]]\nname = "latency"\n'
 GOOD = HEAD + "limit = 4.42\n"

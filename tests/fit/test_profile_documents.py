@@ -5,7 +5,7 @@ import os
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.profile import document_of, load_profile, shipped_profiles
+from edgebench.judge.requirements.profile import document_of, load_profile, shipped_profiles
 
 BASE = """
 name = "base"

@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile import parse_profile, shipped_profiles
-from edgebench.judge.profile_file import profile_schema
+from edgebench.judge.requirements.profile import parse_profile, shipped_profiles
+from edgebench.judge.requirements.profile_file import profile_schema
 from tests.fit.profile_page import HEAD, PAGE, page
 
 REQUIRED = 'name = "x"\n[[requirements]]\nname = "r"\n'

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import UsageError
-from edgebench.judge.profile import line_of, load_profile, problems_of
+from edgebench.judge.requirements.profile import line_of, load_profile, problems_of
 
 WRONG = '''schema_version = 2
 name = "../bad"

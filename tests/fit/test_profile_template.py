@@ -4,8 +4,8 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile import parse_profile
-from edgebench.judge.profile_file import limit_of, profile_text
+from edgebench.judge.requirements.profile import parse_profile
+from edgebench.judge.requirements.profile_file import limit_of, profile_text
 
 
 def _profile(**draft):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from edgebench.errors import UsageError
-from edgebench.judge.profile import Profile, load_profile, parse_profile
-from edgebench.judge.schedule import MAX_BYTES, MAX_TIMES, Schedule, read_times
+from edgebench.judge.requirements.profile import Profile, load_profile, parse_profile
+from edgebench.judge.requirements.schedule import MAX_BYTES, MAX_TIMES, Schedule, read_times
 
 PROFILE = 'name = "mine"\n[schedule]\n{}\n[[requirements]]\nname = "latency"\n{}\n'
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.units import fitting_units, measured, one_measured
 
 
@@ -147,7 +147,8 @@ def test_any_text_is_a_limit_or_a_problem(text):
 
 def test_profiles_and_their_units_are_read_without_statistics():
     code = (
-        "import sys; from edgebench.judge.profile import load_profile, shipped_profiles; shipped_profiles()\n"
+        "import sys; from edgebench.judge.requirements.profile import load_profile, shipped_profiles\n"
+        "shipped_profiles()\n"
         "from edgebench.judge.units import measured; measured('5 W', {'W': 1.0}, 'power')\n"
         "sys.exit(bool({'numpy', 'scipy', 'pandas'} & sys.modules.keys()))"
     )

@@ -11,12 +11,12 @@ from typing import Any
 from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.next_steps import passing_limit
 from edgebench.judge.power.limits import estimate_of_rail
-from edgebench.judge.profile import Profile, load_profile, shipped_profiles
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.profile import Profile, load_profile, shipped_profiles
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial
-from edgebench.judge.verdict import Verdict, estimates_for, is_settled
+from edgebench.judge.verdicts.next_steps import passing_limit
+from edgebench.judge.verdicts.verdict import Verdict, estimates_for, is_settled
 from edgebench.stats.intervals import EARLY_MARGIN
 from tests.frozen.expected_values import KEYS, Document
 from tests.frozen.replays import EVERYTHING, HERE, SHIPPED

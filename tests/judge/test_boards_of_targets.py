@@ -7,7 +7,7 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.judge.judged import judge_folder, with_boards
-from edgebench.judge.next_steps import settling_steps
+from edgebench.judge.verdicts.next_steps import settling_steps
 from edgebench.records.target import DeclaredPower
 from edgebench.results.load import load
 from tests.judge.trials import profile

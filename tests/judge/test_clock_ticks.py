@@ -9,7 +9,7 @@ import pytest
 import edgebench
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.mission import mission_of
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.sessions import over_values
 from edgebench.judge.trial import Conditions, EstimateKey, Worker
 from edgebench.judge.trials import trials_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgebench.judge.decision import Decision, decisions
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Estimate, Trial
-from edgebench.judge.verdict import judge_all, overall
+from edgebench.judge.verdicts.decision import Decision, decisions
+from edgebench.judge.verdicts.verdict import judge_all, overall
 from tests.judge.trials import exact, keyed, meter, profile_of
 
 

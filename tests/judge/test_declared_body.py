@@ -7,7 +7,7 @@ import pytest
 from edgebench.judge.cautions import board_doubts, cautions
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.trial import Estimate, EstimateKey
-from edgebench.judge.verdict import judge
+from edgebench.judge.verdicts.verdict import judge
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import DeclaredBoard, Target
 from tests.judge.trials import profile, trial

@@ -2,7 +2,7 @@ import pytest
 
 from edgebench.judge.metrics.board import boot_estimate
 from edgebench.judge.trial import STATED
-from edgebench.judge.verdict import is_settled
+from edgebench.judge.verdicts.verdict import is_settled
 from edgebench.records.target import DeclaredBoot
 from tests.judge.trials import profile, trial, verdict
 

@@ -7,9 +7,9 @@ import pytest
 
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.power.rails import RailPower, power_doubts
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import STATED
-from edgebench.judge.verdict import is_settled
+from edgebench.judge.verdicts.verdict import is_settled
 from edgebench.records.target import KINDS, DeclaredPower
 from tests.judge.trials import meter, trial, verdict
 

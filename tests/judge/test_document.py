@@ -17,7 +17,7 @@ from edgebench.judge.document import (
     verdict_entry,
 )
 from edgebench.judge.trial import Confusion, Ended, Estimate, EstimateKey, Trial, Worker
-from edgebench.judge.verdict import NextStep, judge
+from edgebench.judge.verdicts.verdict import NextStep, judge
 from edgebench.stats.warnings import Caution, Flag
 from tests.judge.trials import meter, profile, trial
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.profile import Profile
-from edgebench.judge.stopping import Rule, with_end
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Estimate, EstimateKey
+from edgebench.judge.verdicts.stopping import Rule, with_end
 from edgebench.records.stored import Failure, RunRecord
 from edgebench.results.listing import is_done
 from edgebench.stats.intervals import SPENDING_NAME

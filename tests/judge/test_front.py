@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgebench.errors import UsageError
-from edgebench.judge.front import axes_of, fronts
+from edgebench.judge.verdicts.front import axes_of, fronts
 from tests.judge.trials import STEADY, exact, keyed, meter, profile_of, trial
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.history import followed_metrics, history, targets_of
+from edgebench.judge.comparisons.history import followed_metrics, history, targets_of
 from edgebench.results import load as frames
 from edgebench.results.listing import list_results
 from tests.judge.histories import FP32, VARIANT, put_result

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from edgebench.judge.next_steps import settling_steps
 from edgebench.judge.trial import Certainty
-from edgebench.judge.verdict import exit_code, is_settled, judge
+from edgebench.judge.verdicts.next_steps import settling_steps
+from edgebench.judge.verdicts.verdict import exit_code, is_settled, judge
 from tests.judge.trials import exact, meter, profile, trial, verdict
 
 CALM = ((1.0, 1.01), (1.02, 1.01), (0.98, 0.99))

@@ -4,8 +4,8 @@ import pytest
 
 from edgebench.errors import UsageError
 from edgebench.judge.judged import chosen_trials, judge_folder, schedule_of, verdict_counts
-from edgebench.judge.profile import load_profiles
-from edgebench.judge.verdict import judge_all, overall
+from edgebench.judge.requirements.profile import load_profiles
+from edgebench.judge.verdicts.verdict import judge_all, overall
 from edgebench.results.load import load
 from tests.judge.trials import keyed, profile_of
 from tests.synthetic_results import QUARTER, made_experiment

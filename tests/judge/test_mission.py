@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.decision import decisions
 from edgebench.judge.mission import mission_of
-from edgebench.judge.next_steps import settling_steps
-from edgebench.judge.profile import Profile
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.trial import Estimate, SceneOfTrial
-from edgebench.judge.verdict import exit_code, judge, judge_all, overall
+from edgebench.judge.verdicts.decision import decisions
+from edgebench.judge.verdicts.next_steps import settling_steps
+from edgebench.judge.verdicts.verdict import exit_code, judge, judge_all, overall
 from tests.judge.trials import meter, trial
 
 DAY_S = 86_400.0

@@ -12,9 +12,9 @@ from typer.main import get_command
 
 from edgebench.cli.main import app
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.next_steps import next_steps, option_steps, passing_limit, settling_steps
 from edgebench.judge.trial import Estimate, EstimateKey, Trial
-from edgebench.judge.verdict import NextStep, Word, judge, verdict_of
+from edgebench.judge.verdicts.next_steps import next_steps, option_steps, passing_limit, settling_steps
+from edgebench.judge.verdicts.verdict import NextStep, Word, judge, verdict_of
 from tests.judge.trials import STEADY, declared, exact, meter, profile_of, size, trial
 
 

@@ -10,9 +10,9 @@ from edgebench.judge.cautions import Observed, sustained_of
 from edgebench.judge.latency import SteadyPasses, steady_passes
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.metrics.board import share_missed
-from edgebench.judge.profile import parse_profile
+from edgebench.judge.requirements.profile import parse_profile
 from edgebench.judge.trial import Estimate, EstimateKey
-from edgebench.judge.verdict import judge
+from edgebench.judge.verdicts.verdict import judge
 from edgebench.records.session import Pass
 from edgebench.results import tables
 from tests.fakes import made_pass

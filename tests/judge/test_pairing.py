@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.pairing import ComparedTrial, Pairing, paired, require_targets, targets_against
+from edgebench.judge.comparisons.pairing import (
+    ComparedTrial,
+    Pairing,
+    paired,
+    require_targets,
+    targets_against,
+)
 from edgebench.judge.trial import Trial
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.records.target import Target

@@ -3,10 +3,10 @@
 import pytest
 
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import load_profile
 from edgebench.judge.published import FigureEntry, Source, judge_published
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.judge.trial import STATED, Estimate
-from edgebench.judge.verdict import is_settled
+from edgebench.judge.verdicts.verdict import is_settled
 from tests.judge.trials import profile, trial, verdict
 
 SOURCE = Source(title="Them, 2024")

@@ -14,10 +14,10 @@ from edgebench.errors import StoredResultError
 from edgebench.judge.judged import Judged, judge_folder
 from edgebench.judge.latency import steady_requests
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Conditions, Estimate, Trial
 from edgebench.judge.trials import trials_of
-from edgebench.judge.verdict import Verdict, judge
+from edgebench.judge.verdicts.verdict import Verdict, judge
 from edgebench.results.layout import session_folder
 from edgebench.results.load import StoredResults
 from edgebench.results.rows import Rows

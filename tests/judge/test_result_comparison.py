@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from edgebench.errors import StoredResultError, UsageError
-from edgebench.judge.comparison import (
+from edgebench.judge.comparisons.comparison import (
     MetricComparison,
     ResultsComparison,
     Threshold,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from edgebench.judge.profile import Profile
-from edgebench.judge.stopping import Rule, half_width_of, rule_of
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.verdicts.stopping import Rule, half_width_of, rule_of
 from edgebench.results.record_reading import read_experiment
 from edgebench.stats.intervals import STOPPING_CONFIDENCE, look_confidence, session_interval
 from tests.judge.trials import exact, meter, profile, trial

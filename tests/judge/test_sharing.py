@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import edgebench
-from edgebench.judge.comparison import compare_results
+from edgebench.judge.comparisons.comparison import compare_results
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.metrics.sharing import ALONE
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import Certainty, Conditions
 from edgebench.judge.trials import trial_with_key, trials_of
-from edgebench.judge.verdict import estimates_for
+from edgebench.judge.verdicts.verdict import estimates_for
 from edgebench.judge.workers import SharedWorker, slowdown_of
 from edgebench.report.documents import document
 from edgebench.report.plots.pictures import figures_of

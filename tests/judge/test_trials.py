@@ -5,7 +5,7 @@ import pytest
 
 import edgebench
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.judge.trial import Estimate
 from edgebench.judge.trials import trials_of
 from edgebench.records.stored import SceneRecord

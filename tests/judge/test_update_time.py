@@ -1,9 +1,9 @@
 import pytest
 
 from edgebench.errors import UsageError
-from edgebench.judge.profile import Profile, parse_profile
+from edgebench.judge.requirements.profile import Profile, parse_profile
 from edgebench.judge.trial import SceneOfTrial
-from edgebench.judge.verdict import judge
+from edgebench.judge.verdicts.verdict import judge
 from tests.judge.trials import trial
 
 UPDATE = '[[requirements]]\nname = "update"\nquantity = "update_s"\nlimit = "10 min"\n'

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.sessions import over_medians, over_values
 from edgebench.judge.trial import Estimate, EstimateKey, Rail, SceneOfTrial, Trial
 from edgebench.stats.compare import wilson
@@ -118,7 +118,7 @@ def profile(**requirement):
 
 
 def verdict(judged, **requirement):
-    from edgebench.judge.verdict import judge
+    from edgebench.judge.verdicts.verdict import judge
 
     (found,) = judge(judged, profile(**requirement))
     assert found.reason

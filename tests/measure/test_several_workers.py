@@ -6,9 +6,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trials import trials_of
-from edgebench.judge.verdict import estimates_for
+from edgebench.judge.verdicts.verdict import estimates_for
 from edgebench.results.load import StoredResults, load
 from edgebench.results.writing import ExperimentStore
 from edgebench.run.measuring.session import LocalDevice, SessionWatch

@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot
 
 from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from tests import synthetic_results
 
 

@@ -11,13 +11,13 @@ from rich.console import Console
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import Confusion, Estimate, EstimateKey, Rail, SceneOfTrial, Trial
-from edgebench.judge.verdict import Verdict, verdict_of
+from edgebench.judge.verdicts.verdict import Verdict, verdict_of
 from edgebench.records.stored import ExperimentRecord, SceneRecord
 from edgebench.report import sections
 from edgebench.report.page import first_screen
-from edgebench.report.terminal import print_first_screen, print_sections
+from edgebench.report.renderers.terminal import print_first_screen, print_sections
 from edgebench.results.load import StoredResults
 from edgebench.stats.warnings import Caution, Flag
 

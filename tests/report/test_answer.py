@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.report.answer import Answer, answer_of, shared_answers
 from edgebench.report.matrix import cells_of
 from tests.judge.trials import exact, keyed, meter, profile_of

@@ -12,7 +12,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from edgebench.errors import StoredResultError
-from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold, compare_results
+from edgebench.judge.comparisons.comparison import (
+    MetricComparison,
+    ResultsComparison,
+    Threshold,
+    compare_results,
+)
 from edgebench.report.comparison import (
     as_text,
     comparison_document,
@@ -21,8 +26,8 @@ from edgebench.report.comparison import (
     write_comparison,
 )
 from edgebench.report.plots.history import ratios
+from edgebench.report.renderers.terminal import make_console
 from edgebench.report.schemas import schema
-from edgebench.report.terminal import make_console
 from edgebench.results.load import StoredResults, load
 from tests.golden_text import assert_golden
 from tests.synthetic_results import HOSTILE, QUARTER, made_experiment

@@ -10,11 +10,11 @@ import pytest
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged
-from edgebench.judge.profile import Profile
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.report.documents import export_csv
-from edgebench.report.forms import FORMS, STANDARD_OUTPUT, export, form_of
-from edgebench.report.markdown import escape, export_markdown
+from edgebench.report.renderers.forms import FORMS, STANDARD_OUTPUT, export, form_of
+from edgebench.report.renderers.markdown import escape, export_markdown
 from tests.report import samples
 
 

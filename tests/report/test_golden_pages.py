@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from edgebench.judge.front import fronts
 from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
+from edgebench.judge.verdicts.front import fronts
 from edgebench.report import words
-from edgebench.report.html import render
-from edgebench.report.markdown import export_markdown
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import first_screen
+from edgebench.report.renderers.html import render
+from edgebench.report.renderers.markdown import export_markdown
+from edgebench.report.renderers.terminal import make_console, print_first_screen, print_sections
 from edgebench.report.sections import details
-from edgebench.report.terminal import make_console, print_first_screen, print_sections
 from tests import synthetic_results
 from tests.golden_text import assert_golden
 

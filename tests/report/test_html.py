@@ -11,8 +11,8 @@ import pytest
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial import Ended, Estimate, SceneOfTrial
 from edgebench.report.environment import environment
-from edgebench.report.html import render
-from edgebench.report.markdown import export_markdown
+from edgebench.report.renderers.html import render
+from edgebench.report.renderers.markdown import export_markdown
 from edgebench.results.load import StoredResults, load
 from tests import synthetic_results
 from tests.report import samples

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from edgebench.report.html import inline_svg
 from edgebench.report.plots import drawing
+from edgebench.report.renderers.html import inline_svg
 from tests.synthetic_results import HOSTILE
 
 NAME = "</title></svg><script>alert(1)</script>"

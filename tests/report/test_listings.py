@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from edgebench.judge.profile import Profile, shipped_profiles
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.profile import Profile, shipped_profiles
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.report.listings import devices, models
-from edgebench.report.terminal import make_console
+from edgebench.report.renderers.terminal import make_console
 
 
 @pytest.fixture(autouse=True)

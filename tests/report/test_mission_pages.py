@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from edgebench.judge.judged import Judged
-from edgebench.judge.profile import Profile
-from edgebench.judge.schedule import Schedule
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.requirements.schedule import Schedule
 from edgebench.report.missions import MOST_MISSIONS, BriefMissions, brief_missions, mission_table
 from edgebench.report.plots.sessions import mission_picture
 from edgebench.report.sections import sections

@@ -3,7 +3,7 @@ import json
 from typing import Any
 
 from edgebench.report.listings.models import print_model, print_variants
-from edgebench.report.terminal import make_console
+from edgebench.report.renderers.terminal import make_console
 
 MODEL: dict[str, Any] = {
     "name": "tower\x1b[31m.tflite",

@@ -60,7 +60,7 @@ from typer.testing import CliRunner
 from edgebench.cli.main import app
 from edgebench.judge.document import trial_document, trial_from_document
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from tests.synthetic_results import write_record
 
 assert Path(edgebench.__file__).parents[1] == Path.cwd(), edgebench.__file__

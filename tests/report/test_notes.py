@@ -11,11 +11,11 @@ import pytest
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial import Trial
 from edgebench.report import notes
-from edgebench.report.blocks import Note
-from edgebench.report.html import render
-from edgebench.report.markdown import export_markdown
 from edgebench.report.notes import Trials
-from edgebench.report.terminal import make_console
+from edgebench.report.renderers.blocks import Note
+from edgebench.report.renderers.html import render
+from edgebench.report.renderers.markdown import export_markdown
+from edgebench.report.renderers.terminal import make_console
 from edgebench.stats.warnings import Caution, Flag
 from tests.judge.trials import trial
 from tests.report import samples

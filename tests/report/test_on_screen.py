@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.profile import shipped_profiles
-from edgebench.report.html import render
+from edgebench.judge.requirements.profile import shipped_profiles
+from edgebench.report.renderers.html import render
 from tests import synthetic_results
 from tests.report import samples
 from tests.report.chromium import browser, opened

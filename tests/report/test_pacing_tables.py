@@ -13,9 +13,9 @@ from edgebench.judge.judged import judge_folder
 from edgebench.judge.trial import Estimate, Minute, Sustained
 from edgebench.report.documents import document
 from edgebench.report.environment import steady_part
-from edgebench.report.html import render
-from edgebench.report.markdown import export_markdown
 from edgebench.report.plots.sessions import minutes_picture, sustained
+from edgebench.report.renderers.html import render
+from edgebench.report.renderers.markdown import export_markdown
 from tests.report import samples
 from tests.report.plots.drawn import svg_of
 from tests.synthetic_results import made_experiment

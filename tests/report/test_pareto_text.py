@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edgebench.judge.front import fronts
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Estimate, Trial
+from edgebench.judge.verdicts.front import fronts
 from edgebench.report.answer import pareto_sentences
 from tests.judge.trials import exact, keyed, profile_of
 

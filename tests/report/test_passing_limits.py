@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.report.answer import paragraphs, passing_sentences
 from tests.judge.trials import keyed, profile_of, size
 from tests.report.samples import judged

@@ -12,8 +12,8 @@ import pytest
 
 from edgebench.errors import UnavailableError
 from edgebench.judge.judged import Judged
-from edgebench.report import pdf
-from edgebench.report.forms import FORMS, export
+from edgebench.report.renderers import pdf
+from edgebench.report.renderers.forms import FORMS, export
 from tests.report.pdf_browser import installed
 
 

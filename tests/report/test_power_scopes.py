@@ -7,8 +7,8 @@ from dataclasses import replace
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial import Estimate
 from edgebench.report import tables
-from edgebench.report.blocks import Notes
-from edgebench.report.markdown import export_markdown
+from edgebench.report.renderers.blocks import Notes
+from edgebench.report.renderers.markdown import export_markdown
 from edgebench.report.sections import reading_notes, sections
 from edgebench.report.tables import declared_texts, scopes_note
 from tests.judge.trials import declared

@@ -11,13 +11,13 @@ import pytest
 
 from edgebench.judge.document import trial_document
 from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.profile import Profile
-from edgebench.judge.verdict import judge_all
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.report import tables
 from edgebench.report.documents import document, export_csv
-from edgebench.report.markdown import export_markdown
+from edgebench.report.renderers.markdown import export_markdown
+from edgebench.report.renderers.terminal import make_console
 from edgebench.report.schemas import schema
-from edgebench.report.terminal import make_console
 from edgebench.results.layout import SCHEMA_VERSION
 from tests.report import samples
 from tests.report.samples import print_result

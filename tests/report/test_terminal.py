@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from edgebench.judge.front import fronts
 from edgebench.judge.judged import Judged, judge_folder
-from edgebench.judge.profile import shipped_profiles
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.profile import shipped_profiles
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import Ended, Estimate, SceneOfTrial, Trial
-from edgebench.judge.verdict import Verdict
-from edgebench.report.blocks import Column, Table
+from edgebench.judge.verdicts.front import fronts
+from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import first_screen
+from edgebench.report.renderers.blocks import Column, Table
+from edgebench.report.renderers.terminal import make_console, print_first_screen, print_sections, print_table
 from edgebench.report.sections import details
-from edgebench.report.terminal import make_console, print_first_screen, print_sections, print_table
 from edgebench.stats.warnings import Caution, Flag
 from tests import synthetic_results
 from tests.judge.trials import trial as steady_trial

@@ -10,7 +10,7 @@ import pytest
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import load_profiles
+from edgebench.judge.requirements.profile import load_profiles
 from edgebench.report.mlflow import PARAMETERS, record_result, tracked_runs, tracking_uri
 from tests.synthetic_results import QUARTER, made_experiment
 

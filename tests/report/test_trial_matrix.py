@@ -9,14 +9,14 @@ from typing import Any
 import markupsafe
 
 from edgebench.judge.judged import Judged
-from edgebench.judge.profile import Profile
 from edgebench.judge.published import judge_published
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import judge_all
-from edgebench.report.html import render
-from edgebench.report.markdown import escape, export_markdown
+from edgebench.judge.verdicts.verdict import judge_all
 from edgebench.report.matrix import MOST_ROWS, Matrix, ProfileCell, cells_of, matrix_of
 from edgebench.report.page import first_screen
+from edgebench.report.renderers.html import render
+from edgebench.report.renderers.markdown import escape, export_markdown
 from tests.judge.trials import exact, keyed, meter, profile_of
 from tests.report import samples
 

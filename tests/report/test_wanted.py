@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.trial import Estimate
-from edgebench.judge.verdict import Verdict
+from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.report.documents import document, export_csv
-from edgebench.report.html import render
-from edgebench.report.markdown import export_markdown
-from edgebench.report.terminal import make_console
+from edgebench.report.renderers.html import render
+from edgebench.report.renderers.markdown import export_markdown
+from edgebench.report.renderers.terminal import make_console
 from edgebench.report.words import limit
 from tests.report import samples
 from tests.report.samples import print_result

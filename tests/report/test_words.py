@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgebench.judge.profile import load_profile
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.profile import load_profile
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import Estimate, SceneOfTrial
 from edgebench.records.stored import ImagesRecord
 from edgebench.records.values import PictureReading
 from edgebench.report import words
-from edgebench.report.markdown import export_markdown
+from edgebench.report.renderers.markdown import export_markdown
 from edgebench.results.load import StoredResults
 from tests.report import samples
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import edgebench
 from edgebench.errors import StoredResultError
+from edgebench.judge.comparisons.history import stored_trial
 from edgebench.judge.document import trial_document
-from edgebench.judge.history import stored_trial
 from edgebench.judge.trials import trials_of
 from edgebench.records.stored import RunRecord
 from edgebench.results import load as frames

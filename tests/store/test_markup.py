@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from tests.store.command_texts import HOSTILE, MARK, leaves, no_markup, replaced, run_command, seal
 from tests.synthetic_results import QUARTER, made_experiment, write_record
 

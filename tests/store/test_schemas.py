@@ -158,7 +158,7 @@ def close(part: Any) -> Any:
 
 
 def test_trials_and_the_document_are_valid(experiment_path, tmp_path):
-    from edgebench.judge.profile import shipped_profiles
+    from edgebench.judge.requirements.profile import shipped_profiles
 
     for path in (experiment_path, made_experiment(tmp_path, variants=NINE, mass_g=140, size_mm=(10, 60, 70))):
         judged = judge_folder(path, shipped_profiles())

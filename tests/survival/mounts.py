@@ -14,7 +14,7 @@ from typing import Any
 
 from edgebench.errors import StoredResultError
 from edgebench.judge.judged import judge_folder
-from edgebench.report.forms import export
+from edgebench.report.renderers.forms import export
 from edgebench.results.record_reading import read_experiment, read_sessions
 from edgebench.results.writing import ExperimentStore, require_writable
 from tests.survival.quick import Quick

@@ -8,7 +8,7 @@ import pytest
 
 import edgebench
 from edgebench.judge.judged import judge_folder
-from edgebench.report.forms import export
+from edgebench.report.renderers.forms import export
 from edgebench.run.measuring import execution as campaign
 from edgebench.run.measuring import session
 from edgebench.run.measuring.progress import Observer

@@ -27,7 +27,7 @@ from PIL import Image
 from edgebench.errors import EdgeBenchError
 from edgebench.files import write_output
 from edgebench.judge.judged import judge_folder
-from edgebench.report.forms import FORMS
+from edgebench.report.renderers.forms import FORMS
 from edgebench.results.layout import WRITING_PREFIX
 from edgebench.results.record_reading import read_experiment, read_sessions
 from tests.survival.forking import Ended, adopt_orphans, run_and_kill

@@ -9,10 +9,10 @@ import pytest
 
 import edgebench
 from edgebench.judge.judged import judge_folder
-from edgebench.judge.profile import load_profile
+from edgebench.judge.requirements.profile import load_profile
 from edgebench.judge.trials import trials_of
+from edgebench.report.renderers.terminal import make_console
 from edgebench.report.schemas import schema
-from edgebench.report.terminal import make_console
 from edgebench.run.measuring.host_queue import Outcome
 from edgebench.run.measuring.session import LocalDevice
 from edgebench.stats.intervals import SPENDING_NAME

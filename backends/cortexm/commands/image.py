@@ -11,9 +11,9 @@ from rich.console import Console
 from edgebench.cli.common import say
 from edgebench.errors import UsageError
 from edgebench.prepare.cache import Cache, using
-from edgebench.report.blocks import Block, Heading, Table, of_figures
 from edgebench.report.listings import write_json
-from edgebench.report.terminal import print_blocks
+from edgebench.report.renderers.blocks import Block, Heading, Table, of_figures
+from edgebench.report.renderers.terminal import print_blocks
 from edgebench.suggest import choose
 
 from ..artifacts import prepared

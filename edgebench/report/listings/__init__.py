@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.report import words
-from edgebench.report.blocks import Block
-from edgebench.report.terminal import print_blocks
+from edgebench.report.renderers.blocks import Block
+from edgebench.report.renderers.terminal import print_blocks
 from edgebench.report.words import SCHEMA_VERSION
 
 

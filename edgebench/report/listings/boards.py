@@ -12,11 +12,11 @@ from edgebench.board_catalogue import BOARD_FACTS, UNITS, Board, StatedBoot
 from edgebench.records.board_facts import BoardFacts
 from edgebench.records.target import KINDS
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Heading, Notes, Table, Text, facts, of_figures
 from edgebench.report.environment import flat, gathered
 from edgebench.report.listings import show_listing, write_json
 from edgebench.report.listings.devices import print_findings
-from edgebench.report.terminal import line, lines, print_blocks
+from edgebench.report.renderers.blocks import Block, Column, Heading, Notes, Table, Text, facts, of_figures
+from edgebench.report.renderers.terminal import line, lines, print_blocks
 
 # What `edgebench boards` prints: the boards that are known, and one with the source of each figure.
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Heading, Notes, Table, Text
 from edgebench.report.listings import show_listing, write_json
-from edgebench.report.terminal import line, lines
+from edgebench.report.renderers.blocks import Block, Column, Heading, Notes, Table, Text
+from edgebench.report.renderers.terminal import line, lines
 
 if TYPE_CHECKING:
     from edgebench.contract import Backend
-    from edgebench.judge.profile import Problem, Profile
-    from edgebench.judge.requirement import Requirement
-    from edgebench.judge.schedule import Schedule
+    from edgebench.judge.requirements.profile import Problem, Profile
+    from edgebench.judge.requirements.requirement import Requirement
+    from edgebench.judge.requirements.schedule import Schedule
 
 _LEVELS = {"ok": "green", "warning": "yellow", "error": "bold red"}
 

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.report import words
-from edgebench.report.blocks import Table, of_figures
 from edgebench.report.listings import write_json
-from edgebench.report.terminal import line, lines, print_table
+from edgebench.report.renderers.blocks import Table, of_figures
+from edgebench.report.renderers.terminal import line, lines, print_table
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,18 @@ from rich.console import Console
 from edgebench.prepare.cache import KINDS as CACHE_KINDS
 from edgebench.prepare.cache import KindTotal
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Command, Heading, Notes, Table, Text, facts, of_figures
 from edgebench.report.listings import show_listing
+from edgebench.report.renderers.blocks import (
+    Block,
+    Column,
+    Command,
+    Heading,
+    Notes,
+    Table,
+    Text,
+    facts,
+    of_figures,
+)
 
 
 def print_variants(

@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from edgebench.records.values import Scene
-from edgebench.report.blocks import Column, Notes, Table
-from edgebench.report.terminal import print_blocks
+from edgebench.report.renderers.blocks import Column, Notes, Table
+from edgebench.report.renderers.terminal import print_blocks
 from edgebench.report.words import SCHEMA_VERSION, counted
 from edgebench.run.forecast import TrialForecast, run_seconds, run_text, warnings_of
 from edgebench.run.meters import builds_on_board, gives_windows, idle_window_s, least_steady_s

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.ticker import FuncFormatter
 
-from edgebench.judge.comparison import MetricComparison, ResultsComparison, Threshold
-from edgebench.judge.history import TrialSeries
+from edgebench.judge.comparisons.comparison import MetricComparison, ResultsComparison, Threshold
+from edgebench.judge.comparisons.history import TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report.comparison import in_words, named_comparisons
@@ -31,7 +31,7 @@ def history(series: Sequence[TrialSeries], *, ax: panels.Place = None) -> list[A
     """Plot one panel per series: values by date, or in their order where a date is not known.
 
     Args:
-        series: series of `edgebench.judge.history.history`; those beyond MAX_SERIES are left out.
+        series: series of `edgebench.judge.comparisons.history.history`; those beyond MAX_SERIES are left out.
         ax: place to draw, one panel per series.
     """
     shown = series[:MAX_SERIES]

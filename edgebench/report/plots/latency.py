@@ -13,7 +13,7 @@ from matplotlib.figure import FigureBase
 
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import MISSING, Estimate, Trial
-from edgebench.judge.verdict import Verdict
+from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels
 from edgebench.report.plots.accuracy import series_of

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from edgebench.errors import UsageError
 from edgebench.files import require_folder, require_unstored, require_writable, unwritten, write_output
 from edgebench.judge.judged import Judged
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import Verdict
+from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.report import words
 from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots import drawing

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from edgebench.judge.power.trace import PowerTrace, RailTrace, power_traces
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Estimate, Trial
 from edgebench.report import tables, words
 from edgebench.report.plots import drawing, panels

@@ -11,7 +11,7 @@ from edgebench.contract import Backend
 from edgebench.errors import EdgeBenchError
 from edgebench.judge.power.limits import least_averaging_s, rate_objection, scope_objection
 from edgebench.judge.power.rails import scope_of
-from edgebench.judge.profile import shipped_profiles
+from edgebench.judge.requirements.profile import shipped_profiles
 from edgebench.judge.trial import Rail
 from edgebench.link.board_findings import OF_THE_MACHINE
 from edgebench.link.inspection import check_target, inspect_target

@@ -17,7 +17,7 @@ from PIL import Image
 
 import edgebench
 from edgebench.judge.judged import judge_folder
-from edgebench.report.forms import export
+from edgebench.report.renderers.forms import export
 from tests.backends.coral import edgetpu_compiler, played_tpu
 from tests.backends.coral.delegates import ABORTS, PLAIN
 from tests.backends.usb_trees import AFTER_FIRMWARE, BEFORE_FIRMWARE, USB_2, USB_3, Tree

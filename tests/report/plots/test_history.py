@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from edgebench.judge.history import history as followed
+from edgebench.judge.comparisons.history import history as followed
 from edgebench.report.plots import drawing
 from edgebench.report.plots.history import history
 from edgebench.results.listing import list_results

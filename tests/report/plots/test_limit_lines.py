@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgebench.judge.trial import Estimate
-from edgebench.judge.verdict import verdict_of
+from edgebench.judge.verdicts.verdict import verdict_of
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy, accuracy_picture
 from edgebench.report.plots.latency import depth_picture, latency, limits_of, targets

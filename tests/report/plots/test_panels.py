@@ -10,10 +10,10 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from edgebench.report import html
 from edgebench.report.plots import drawing
 from edgebench.report.plots.accuracy import accuracy
 from edgebench.report.plots.latency import latency, stages
+from edgebench.report.renderers import html
 from tests.report import samples
 from tests.report.plots.drawn import HOSTILE, figure_of, is_a, points
 
@@ -84,6 +84,6 @@ def test_an_artist_without_a_figure_is_not_marked() -> None:
 def test_a_report_starts_without_pyplot() -> None:
     import subprocess
 
-    program = "import sys, edgebench.report.html; print('matplotlib.pyplot' in sys.modules)"
+    program = "import sys, edgebench.report.renderers.html; print('matplotlib.pyplot' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.stdout == "False\n"

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from edgebench.judge.judged import Judged
 from edgebench.judge.power.trace import PowerTrace, RailTrace
-from edgebench.judge.profile import Profile, shipped_profiles
+from edgebench.judge.requirements.profile import Profile, shipped_profiles
 from edgebench.report.plots import drawing
 from edgebench.report.plots.power import (
     drawn_traces,

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from edgebench.errors import UsageError
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS, choose_metric, required_metrics
-from edgebench.judge.schedule import Budget, Schedule, Strict
+from edgebench.judge.requirements.schedule import Budget, Schedule, Strict
 from edgebench.judge.units import TEXT_PATTERN, measured
 from edgebench.refusals import attempt, form, problem, refuse, require_value
 from edgebench.suggest import choose, short

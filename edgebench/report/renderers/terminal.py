@@ -15,7 +15,17 @@ from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
 from edgebench.report import words
-from edgebench.report.blocks import Block, Column, Command, Fold, Heading, Notes, Section, Table, Text
+from edgebench.report.renderers.blocks import (
+    Block,
+    Column,
+    Command,
+    Fold,
+    Heading,
+    Notes,
+    Section,
+    Table,
+    Text,
+)
 
 if TYPE_CHECKING:
     from edgebench.report.matrix import Matrix

@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.profile import Profile
-from edgebench.judge.requirement import Requirement, metric_asked
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.requirements.requirement import Requirement, metric_asked
 from edgebench.judge.trial import Estimate, Trial
-from edgebench.judge.verdict import verdict_of
+from edgebench.judge.verdicts.verdict import verdict_of
 
 Standing = Literal["front", "overlapping", "dominated"]
 

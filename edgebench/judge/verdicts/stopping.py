@@ -19,9 +19,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edgebench.judge.profile import Profile
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Certainty, Ended, EndedBy, Trial
-from edgebench.judge.verdict import is_settled
+from edgebench.judge.verdicts.verdict import is_settled
 from edgebench.records.stored import ExperimentRecord, RunRecord, SessionRecord, SessionStatus, TrialStatus
 from edgebench.results.listing import ended_by_rule, is_done, is_given_up
 from edgebench.stats.intervals import (

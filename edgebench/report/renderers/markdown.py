@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edgebench.judge.front import fronts
 from edgebench.judge.judged import Judged
+from edgebench.judge.verdicts.front import fronts
 from edgebench.report import words
-from edgebench.report.blocks import Block, Command, Fold, Heading, Notes, Plot, Table, Text
 from edgebench.report.matrix import Matrix, ProfileCell, Row
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import first_screen
+from edgebench.report.renderers.blocks import Block, Command, Fold, Heading, Notes, Plot, Table, Text
 from edgebench.report.sections import margins, sections
 
 _SPECIAL = str.maketrans(

@@ -10,10 +10,10 @@ from typing import Literal
 from pydantic_core import from_json
 
 from edgebench.errors import StoredResultError, UsageError
+from edgebench.judge.comparisons.pairing import TrialIdentity, recorded_facts, trial_identity
 from edgebench.judge.document import trial_from_document
 from edgebench.judge.metric import SHARE_UNITS, Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.pairing import TrialIdentity, recorded_facts, trial_identity
 from edgebench.judge.trial import Trial
 from edgebench.judge.trials import trial_with_key
 from edgebench.records.stored import ExperimentRecord, SessionRecord, TrialRecord

@@ -15,10 +15,10 @@ from typing import Any
 from edgebench.judge.metric import DECLARED_SOURCE, Metric
 from edgebench.judge.power.limits import rate_objection
 from edgebench.judge.power.rails import WIDE_SCOPES
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.sessions import NEARLY_ALL, PERCENTILES, over_values
 from edgebench.judge.trial import Estimate, Trial, Values
-from edgebench.judge.verdict import (
+from edgebench.judge.verdicts.verdict import (
     Limit,
     NextStep,
     StepKind,

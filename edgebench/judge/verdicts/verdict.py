@@ -15,8 +15,8 @@ from typing import Literal
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
-from edgebench.judge.profile import Profile
-from edgebench.judge.requirement import Requirement
+from edgebench.judge.requirements.profile import Profile
+from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.trial import EMULATED, MISSING, STATED, Certainty, Conditions, Estimate, Trial
 from edgebench.texts import joined
 

@@ -16,8 +16,8 @@ from pydantic import Field, JsonValue, ValidationError, ValidationInfo, WithJson
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.files import TomlFile, expand_home, parse_toml, read_toml
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.requirement import RATE, WRITTEN, Requirement, Uplink, default_name
-from edgebench.judge.schedule import MAX_TIME_S, Budget, Schedule, Strict, read_times
+from edgebench.judge.requirements.requirement import RATE, WRITTEN, Requirement, Uplink, default_name
+from edgebench.judge.requirements.schedule import MAX_TIME_S, Budget, Schedule, Strict, read_times
 from edgebench.judge.units import one_measured
 from edgebench.refusals import attempt, form, problem, refusals, refuse, require_value
 from edgebench.suggest import choose, short

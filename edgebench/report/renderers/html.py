@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 import jinja2
 from markupsafe import Markup, escape
 
-from edgebench.judge.front import fronts
 from edgebench.judge.judged import Judged
+from edgebench.judge.verdicts.front import fronts
 from edgebench.report import words
 from edgebench.report.missions import brief_missions
 from edgebench.report.page import first_screen

@@ -36,7 +36,8 @@ class Form:
 
     def write(self, judged: Judged) -> bytes:
         """Bytes of the report's file; the same for the same result, except for the date of a PDF."""
-        from edgebench.report import documents, markdown, words
+        from edgebench.report import documents, words
+        from edgebench.report.renderers import markdown
 
         if self.name == "json":
             text = words.as_json(documents.document(judged))
@@ -45,7 +46,7 @@ class Form:
         elif self.name == "md":
             text = markdown.export_markdown(judged)
         else:
-            from edgebench.report import html, pdf
+            from edgebench.report.renderers import html, pdf
 
             page = html.render(judged).encode("utf-8", "replace")
             return pdf.render(page) if self.name == "pdf" else page

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from edgebench.errors import UsageError
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.profile import Profile, parse_profile
-from edgebench.judge.requirement import Requirement, default_name, metric_asked
-from edgebench.judge.schedule import Budget, Schedule
+from edgebench.judge.requirements.profile import Profile, parse_profile
+from edgebench.judge.requirements.requirement import Requirement, default_name, metric_asked
+from edgebench.judge.requirements.schedule import Budget, Schedule
 from edgebench.judge.units import fitting_units
 from edgebench.records.described import texts_of
 from edgebench.suggest import short

@@ -22,10 +22,7 @@ import numpy as np
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.accuracy import matched_counts
-from edgebench.judge.metric import Metric
-from edgebench.judge.metrics import METRICS, choose_metric, compared_metrics
-from edgebench.judge.metrics.accuracy import OVERLAPPING
-from edgebench.judge.pairing import (
+from edgebench.judge.comparisons.pairing import (
     ComparedTrial,
     Pairing,
     SetName,
@@ -34,6 +31,9 @@ from edgebench.judge.pairing import (
     require_targets,
     targets_against,
 )
+from edgebench.judge.metric import Metric
+from edgebench.judge.metrics import METRICS, choose_metric, compared_metrics
+from edgebench.judge.metrics.accuracy import OVERLAPPING
 from edgebench.judge.trial import UNKNOWN_SCOPE, Estimate, Rail, Trial
 from edgebench.judge.trials import trials_of
 from edgebench.records.stored import SceneRecord

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from edgebench.judge.next_steps import next_steps, passing_limit, relative_change, settling_steps
 from edgebench.judge.trial import Trial
-from edgebench.judge.verdict import WORDS, NextStep, Overall, Verdict, Word
+from edgebench.judge.verdicts.next_steps import next_steps, passing_limit, relative_change, settling_steps
+from edgebench.judge.verdicts.verdict import WORDS, NextStep, Overall, Verdict, Word
 from edgebench.stats.interval import Count
 
 Outcome = Literal["satisfied", "open", "missed", "unmeasured"]

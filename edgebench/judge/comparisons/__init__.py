@@ -1,0 +1,1 @@
+"""Comparisons of results: pairs of trials, their differences, and their history."""

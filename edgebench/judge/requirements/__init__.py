@@ -1,0 +1,1 @@
+"""Requirements: profiles of limits, their files, and the schedules they assume."""

@@ -1,0 +1,1 @@
+"""Verdicts: estimates against limits, decisions between trials, stopping, and next steps."""

@@ -1,0 +1,1 @@
+"""Renderers of a report: blocks as terminal, HTML, Markdown and PDF."""
