@@ -141,8 +141,10 @@ def _cautions(result: ComparedResult) -> list[str]:
     texts = []
     for side in ("A", "B"):
         trials = [getattr(pair, side.lower()) for pair in result.pairs]
-        found = notes.cautions([trial.trial for trial in trials], _trials(trials), (Flag.SAID, *DISTURBANCES))
-        texts += [f"{side}: {note.line}" for note in found]
+        cautions = notes.cautions(
+            [trial.trial for trial in trials], _trials(trials), (Flag.SAID, *DISTURBANCES)
+        )
+        texts += [f"{side}: {note.line}" for note in cautions]
     return texts
 
 

@@ -102,10 +102,14 @@ def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
     details: dict[str, list[tuple[str, tuple[str, str]]]] = {label: [] for label in _LABELS}
     options: dict[str, dict[Hashable, tuple[str, ...]]] = {label: {} for label in _LABELS}
     for subject, group in groups.items():
-        found, trial, reason = {verdict.word for verdict in group}, measured[group[0].trial], group[0].reason
-        is_unknown = found == {"unknown"}
+        verdict_words, trial, reason = (
+            {verdict.word for verdict in group},
+            measured[group[0].trial],
+            group[0].reason,
+        )
+        is_unknown = verdict_words == {"unknown"}
         is_in_all = len({verdict.trial for verdict in group}) == len(measured) > 1
-        if not is_unknown and not (is_in_all and found == {"inconclusive"}):
+        if not is_unknown and not (is_in_all and verdict_words == {"inconclusive"}):
             continue
         steps = settling_steps(trial, group[0])
         able = (step for step in steps if is_unknown or (step.arguments and step.kind != "declare"))

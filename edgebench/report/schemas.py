@@ -36,21 +36,21 @@ def schema(name: str) -> Schema:
     return _MAKERS[name]()
 
 
-def _document(name: str, title: str, text: str, whole: Schema, *, has_version: bool = False) -> Schema:
+def _document(name: str, title: str, text: str, content: Schema, *, has_version: bool = False) -> Schema:
     """Schema of a document; the field of its version is added unless its type has it."""
     is_stored = name in _STORED
     version = RECORD_VERSION if is_stored else SCHEMA_VERSION
     if not has_version:
         refused = "every other one" if is_stored else "a newer one"
         described = Described(f"Version of this document's layout; a reader refuses {refused}.", "EdgeBench")
-        fields = {"schema_version": described.schema({"const": version}), **whole["properties"]}
-        whole |= {"properties": fields, "required": ["schema_version", *whole["required"]]}
+        fields = {"schema_version": described.schema({"const": version}), **content["properties"]}
+        content |= {"properties": fields, "required": ["schema_version", *content["required"]]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:edgebench:{name}:{version}",
         "title": title,
         "description": text,
-        **whole,
+        **content,
     }
 
 
@@ -75,12 +75,12 @@ def _meters() -> Schema:
     """Fields that a check adds are optional: other entries lack them."""
     entry = object_schema(CheckedMeter)
     entry["required"] = object_schema(ListedMeter)["required"]
-    whole = object_of({"meters": list_of(entry, "One entry a meter.", "probes")})
+    content = object_of({"meters": list_of(entry, "One entry a meter.", "probes")})
     return _document(
         "meters",
         "the document of `edgebench meters list` and `check`",
         "Power meters: which can be read and, where they were checked, what they show.",
-        whole | {"additionalProperties": False},
+        content | {"additionalProperties": False},
     )
 
 

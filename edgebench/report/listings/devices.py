@@ -46,18 +46,18 @@ def print_devices(
     """Print devices, each of `device_record`, with the options that `--set` takes, and the meters."""
     blocks: list[Block] = [] if devices else [Text("No device is installed.")]
     for device in devices:
-        most, default = device["most_batch"], device["default_batch"]
-        batch = (f"1 to {most}" if most > 1 else "1") + (f" (default {default})" if default > 1 else "")
+        largest, default = device["most_batch"], device["default_batch"]
+        batch = (f"1 to {largest}" if largest > 1 else "1") + (f" (default {default})" if default > 1 else "")
         flags = [f"--{name}" for name in ("host", "port") if device[f"takes_{name}"]]
         own = ", else ".join(device["meters"])
-        about = [
+        lines = [
             device["description"],
             f"precisions: {', '.join(device['precisions'])}; batch: {batch}",
             f"takes {' and '.join(flags)}" if flags else "",
             f"meters: {own}, unless --meter names another" if own else "",
             *(f"--set {name}=...: {_option(option)}" for name, option in device["options"].items()),
         ]
-        blocks += [Heading(device["name"]), Notes.of(about)]
+        blocks += [Heading(device["name"]), Notes.of(lines)]
     described = [f"{name}: {description}" for name, description in meters.items()]
     blocks += [Heading("meters"), Notes.of(described or ["none"])]
     document = {"devices": list(devices), "meters": dict(meters)}
@@ -111,7 +111,7 @@ def print_profiles(console: Console, profiles: Sequence[Profile], *, as_json: bo
 
 def print_profile(console: Console, profile: Profile, *, as_json: bool = False) -> None:
     """Print one profile: what it is, where it comes from, each requirement with how its limit came about."""
-    about = [
+    lines = [
         *(profile.title, profile.description),
         f"source: {profile.source}" if profile.source else "",
         f"schedule: {schedule_text(profile.schedule)}" if profile.schedule else "",
@@ -120,7 +120,7 @@ def print_profile(console: Console, profile: Profile, *, as_json: bool = False) 
     columns = tuple(Column(heading, long=True) for heading in ("requirement", "limit", "from"))
     rows = tuple((limit.name, words.limit(limit), _origin(limit)) for limit in profile.requirements)
     table = Table("requirements", columns, rows)
-    blocks = Heading(profile.name), Notes.of(about), table
+    blocks = Heading(profile.name), Notes.of(lines), table
     show_listing(console, {"profile": profile.as_record()}, blocks, as_json=as_json)
 
 
