@@ -1,6 +1,8 @@
-"""Numbers as people write them: shares and durations."""
+"""Texts of numbers and lists: shares, durations, enumerations."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def share_text(number: float) -> str:
@@ -11,6 +13,11 @@ def share_text(number: float) -> str:
 def joined(*texts: str) -> str:
     """Sentences in one text, apart by semicolons; empty ones are left out."""
     return "; ".join(filter(None, texts))
+
+
+def listed(items: Sequence[str], conjunction: str = "and") -> str:
+    """Items in a sentence: `a`, `a and b`, `a, b and c`."""
+    return f" {conjunction} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
 def duration_text(seconds: float) -> str:

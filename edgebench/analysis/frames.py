@@ -1,4 +1,4 @@
-"""Estimates, missions, verdicts and predictions as frames, always of the same types (pure)."""
+"""Estimates, missions, verdicts and predictions as frames, always of the same types."""
 
 from __future__ import annotations
 

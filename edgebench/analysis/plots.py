@@ -116,7 +116,7 @@ class TrialPlots:
         `profile`, `days` and `seed` are those of `Results.mission`.
         """
         trials = self._trials(target, variant)
-        chosen = self._one_profile(profile, "play")
+        chosen = self._one_profile(profile)
         schedule = schedule_of(chosen)
         cycles = max(1, math.ceil(days * DAY_S / schedule.cycle_s))
         played = [
@@ -146,8 +146,8 @@ class TrialPlots:
     def _drawn_profiles(self, profile: Profiles | None) -> Sequence[Profile]:
         return self._run_profiles() if profile is None else chosen_profiles(profile, (), "draw")
 
-    def _one_profile(self, profile: Profiles | None, purpose: str) -> Profile:
-        chosen = chosen_profiles(profile, self._run_profiles(), purpose)
+    def _one_profile(self, profile: Profiles | None) -> Profile:
+        chosen = chosen_profiles(profile, self._run_profiles(), "play")
         if len(chosen) > 1:
             raise UsageError(
                 f"the figure is of one profile, and there are {len(chosen)}",

@@ -20,7 +20,7 @@ from edgebench.analysis.frames import CONTEXT, CONTEXT_OF, StoredSession, stacke
 from edgebench.analysis.results import Results
 from edgebench.errors import StoredResultError
 from edgebench.report import words
-from edgebench.results.layout import session_folder
+from edgebench.results.layout import TABLES, session_folder
 from edgebench.results.listing import (
     ListedResult,
     UnreadableResult,
@@ -202,8 +202,7 @@ class Scan:
     def __init__(self, results: Mapping[str, ListedResult], unreadable: Sequence[UnreadableResult]) -> None:
         self.results, self.unreadable = dict(results), tuple(unreadable)
         self.passes, self.batches, self.windows, self.probes, self.predictions = (
-            ScannedTable(name, self.results)
-            for name in ("passes", "batches", "windows", "probes", "predictions")
+            ScannedTable(name, self.results) for name in TABLES
         )
 
     @cached_property

@@ -65,7 +65,7 @@ def show_judged(
             from edgebench.report.missions import brief_missions
             from edgebench.report.sections import details as sections_of
 
-            missions = brief_missions(judged.results, trials, judged.profiles)
+            missions = brief_missions(judged)
             compared = fronts(trials, judged.profiles, axes)
             print_sections(console, sections_of(judged, compared, missions, screen.matrix))
         elif (workers := workers_table(trials)).rows:

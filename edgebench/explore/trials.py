@@ -340,7 +340,7 @@ def result_document(judged: Judged, text: TextRule) -> dict[str, Any]:
         {"name", "begun_utc", "environment": [["Host", [["cpu", "..."], ...]], ...],
          "trials": {"<key>": {"title", "figures": [[label with its unit, text], ...],
                               "verdicts": [[profile, limit, word, reason], ...],
-                              "phases": ["first", "warmup", "steady"], "sessions": [...],
+                              "phases": PHASES, "sessions": [...],
                               "stages": [[label, seconds a patch], ...], "cold": [[label, seconds], ...],
                               "warnings": [...], "repeat": "edgebench run ..."}}}
     """

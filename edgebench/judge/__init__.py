@@ -1,1 +1,1 @@
-"""Fit: a requirement profile against a result, with verdict, margin and reason."""
+"""Judge: estimates of stored trials, verdicts on them, and comparisons of results."""

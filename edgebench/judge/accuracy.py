@@ -52,7 +52,7 @@ def predictions_of(
     """Predictions of a set by the last finished session that has any; None without.
 
     Args:
-        rows: a trial's rows of `predictions` (see store.records.PREDICTION_COLUMNS).
+        rows: a trial's rows of `predictions` (see records.stored.PREDICTION_COLUMNS).
         set_name: `scene` or `images`.
         sessions: numbers of the finished sessions.
         labelled_as: the class names that labels index; empty where there are no labels.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,10 @@ from edgebench.records.stored import SessionRecord
 from edgebench.records.target import BOARD_FIGURES, Target
 from edgebench.results.meters import reasons_by_probe, recorded_name
 from edgebench.results.rows import Rows
-from edgebench.stats import percentiles as deadlines
 from edgebench.stats.clock import falls_short
 from edgebench.stats.compare import wilson
 from edgebench.stats.intervals import MIN_SESSIONS, outliers, session_medians, widening
-from edgebench.stats.percentiles import minute_medians
+from edgebench.stats.percentiles import minute_medians, misses
 from edgebench.stats.power import IdleDrift
 from edgebench.stats.shape import RATIO_LIMIT, Heat, heat, rise_together, shape_of
 from edgebench.stats.warnings import (
@@ -133,7 +131,7 @@ def observe(records: Sequence[SessionRecord], probes: Rows) -> tuple[Observed, .
 
     Args:
         records: sessions of one trial.
-        probes: the trial's rows of `probes` (see store.records.PROBE_COLUMNS, with `session`).
+        probes: the trial's rows of `probes` (see records.stored.PROBE_COLUMNS, with `session`).
     """
     rows = probes.take(probes.having("quantity", QUANTITIES.__contains__))
     rows = rows.ordered("session", "probe", "channel")
@@ -378,9 +376,7 @@ def cautions(
         *_telemetry_cautions(observed),
         *_probe_cautions(ok),
         *_counted(Flag.IDLE_DRIFT, len(drifts_w), len(idle_drifts), ratio=max(drifts_w, default=0.0)),
-        *_counted(
-            Flag.DEADLINES_MISSED, deadlines.misses(late_s), len(late_s), ratio=max(late_s, default=0.0)
-        ),
+        *_counted(Flag.DEADLINES_MISSED, misses(late_s), len(late_s), ratio=max(late_s, default=0.0)),
         *_chance_cautions(right),
         *_counted(Flag.STAMPS_SHORT, len(short), len(ok), ratio=min(short, default=0.0)),
         *_counted(
@@ -521,11 +517,11 @@ def _shape_cautions(steady: SteadyPasses) -> list[Caution]:
     subject = f" of {steady.quantity}" if steady.quantity == "infer_s" else ""
     if shape.skewed:
         far = max(medians) if shape.tail == "above" else min(medians)
-        middle = statistics.median(medians)
+        middle = median(medians)
         text = f"{shape.tail}: from {middle:.3g} s{subject} in the middle to {far:.3g} s"
         warnings.append(Caution(Flag.SKEWED, of=len(medians), what=text))
     if shape.multimodal:
-        parts = [f"{len(group)} around {statistics.fmean(group):.3g} s{subject}" for group in shape.groups]
+        parts = [f"{len(group)} around {fmean(group):.3g} s{subject}" for group in shape.groups]
         warnings.append(Caution(Flag.MULTIMODAL, of=len(medians), what=" and ".join(parts)))
     if medians and (wider := float(widening(np.array(medians)))) > 1:
         warnings.append(Caution(Flag.RESEMBLING, of=len(medians), ratio=wider, what=steady.quantity))

@@ -19,6 +19,8 @@ from edgebench.records.described import Unwritten
 Document = dict[str, Any]
 """Plain data that JSON can carry."""
 Bound = Literal["above", "at least", "below", "at most", ""]
+_WRITTEN = [field.name for field in dataclasses.fields(Trial) if field.repr and field.name != "cautions"]
+"""Fields of a trial in its document; those without a repr are internal."""
 
 
 def plain(value: Any) -> Any:
@@ -85,10 +87,8 @@ def trial_document(trial: Trial, verdicts: Sequence[Verdict] = ()) -> Document:
         "warnings": list(trial.warnings),
         "device_warnings": list(trial.device_warnings),
     }
-    written = {field.name: field for field in dataclasses.fields(trial) if field.repr}
-    del written["cautions"]
-    return {name: parts[name] if name in parts else plain(getattr(trial, name)) for name in written} | {
-        name: part for name, part in parts.items() if name not in written
+    return {name: parts[name] if name in parts else plain(getattr(trial, name)) for name in _WRITTEN} | {
+        name: part for name, part in parts.items() if name not in _WRITTEN
     }
 
 
@@ -129,8 +129,7 @@ def trial_from_document(entry: Mapping[str, Any]) -> Trial:
                     continue
                 values = {field: part[field] for field in part if field not in ("unit", "session_values")}
                 estimates[key] = values | {"sessions": part["session_values"]}
-        fields = {field.name for field in dataclasses.fields(Trial) if field.repr} - {"cautions"}
-        parts = {name: value for name, value in entry.items() if name in fields}
+        parts = {name: value for name, value in entry.items() if name in _WRITTEN}
         return trial_adapter().validate_python(parts | {"estimates": estimates})
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"this is no entry of a trial: {error!r}") from error

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.requirements.profile import Profile
@@ -18,7 +18,7 @@ from edgebench.judge.trials import trials_of
 from edgebench.judge.verdicts.decision import Decision, decisions
 from edgebench.judge.verdicts.verdict import Overall, Verdict, judge_all, overall
 from edgebench.records.stored import ExperimentRecord
-from edgebench.records.target import BOARD_FIGURES, BoardFigure
+from edgebench.records.target import BOARD_FIGURES
 from edgebench.results.load import StoredResults, load
 from edgebench.results.revisions import planned_name, swept_name
 from edgebench.suggest import choose, short
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 
 # Boards and numbers of the targets of a stored result, as declared when they are judged.
-
-
-FIGURES: tuple[BoardFigure, ...] = get_args(BoardFigure)
 
 
 def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[ExperimentRecord, tuple[str, ...]]:
@@ -53,8 +50,8 @@ def with_boards(record: ExperimentRecord, texts: Sequence[str]) -> tuple[Experim
     targets = {target.name: target for target in record.targets}
     names: dict[str, list[str]] = {}  # of targets by note, those of a sweep together
     for before in (target for target in record.targets if target.name in boards):
-        own = {str(name): getattr(before, name) for name in FIGURES if name not in before.from_boards}
-        body: dict[str, Any] = {**dict.fromkeys(FIGURES), "declared_power": ()}
+        own = {str(name): getattr(before, name) for name in BOARD_FIGURES if name not in before.from_boards}
+        body: dict[str, Any] = {**dict.fromkeys(BOARD_FIGURES), "declared_power": ()}
         after = targets[before.name] = replace(before, **body | body_of(boards[before.name], own))
         taken = " and ".join(BOARD_FIGURES[name] for name in after.from_boards) or "no figure"
         names.setdefault(f"{taken} of {after.body}", []).append(after.name)

@@ -15,6 +15,7 @@ from edgebench.records.stored import PACED_COLUMNS
 from edgebench.results.layout import session_folder
 from edgebench.results.rows import Rows, union_ns
 from edgebench.stats.intervals import trial_median
+from edgebench.texts import listed
 
 Values = tuple[tuple[float, ...], ...]
 """By session, in time order."""
@@ -33,7 +34,6 @@ class SteadyPasses:
         images: images that each session got through, by session number.
         stages_ms: milliseconds a patch of each stage, the mean over the sessions of each session's median.
         extrapolated: passes that covered fewer patches than the scene has, scaled up to it.
-        numbers: the sessions' numbers, in the order of `image_s`.
         lateness_s: of paced passes, by session: the end against the deadline; empty where not paced.
         measured_patches: the fewest patches of the scene that one of them covered; of windows, which are on
             one patch each, those of a session together. None without any.
@@ -50,7 +50,6 @@ class SteadyPasses:
     images: dict[int, float] = field(default_factory=dict)
     stages_ms: dict[str, float] = field(default_factory=dict)
     extrapolated: int = 0
-    numbers: tuple[int, ...] = ()
     lateness_s: Values = ()
     measured_patches: int | None = None
     unit: Literal["passes", "windows"] = "passes"
@@ -76,7 +75,7 @@ class SteadyPasses:
 
 
 def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
-    """The steady passes of `sessions` among a trial's rows of `passes` (see store.records.PASS_COLUMNS)."""
+    """Steady passes of `sessions` among a trial's rows of `passes` (see records.stored.PASS_COLUMNS)."""
     table, at_s, rows = _steady(passes.take(passes.whole("patches") > 0), sessions)
     share = scene_patches / table.floats("patches")
     image_s, infer_s = (table.floats(name) / 1e9 * share for name in ("image_ns", "infer_ns"))
@@ -98,7 +97,6 @@ def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> 
         images={number: float((1 / share[own]).sum()) for number, own in rows},
         stages_ms=stages_ms,
         extrapolated=int((share > 1).sum()),
-        numbers=tuple(number for number, _ in rows),
         lateness_s=_split(late_s, rows) if is_paced else (),
         measured_patches=int(table.whole("patches").min()) if table.count else None,
         scene_patches=scene_patches,
@@ -107,7 +105,7 @@ def steady_passes(passes: Rows, sessions: Sequence[int], scene_patches: int) -> 
 
 
 def steady_windows(windows: Rows, sessions: Sequence[int], scene_patches: int) -> SteadyPasses:
-    """The steady windows of `sessions` among a trial's rows of `windows` (see store.records.WINDOW_COLUMNS).
+    """Steady windows of `sessions` among a trial's rows of `windows` (see records.stored.WINDOW_COLUMNS).
 
     A window's `infer_s` is its duration, divided by its inferences, times the scene's patches.
     """
@@ -120,7 +118,6 @@ def steady_windows(windows: Rows, sessions: Sequence[int], scene_patches: int) -
         images={number: float(inferences[own].sum()) / scene_patches for number, own in rows},
         stages_ms={"infer": trial_median([1e3 * patch_s[own] for _, own in rows])} if rows else {},
         extrapolated=table.count if scene_patches > 1 else 0,
-        numbers=tuple(number for number, _ in rows),
         measured_patches=min((len(set(patches[own])) for _, own in rows), default=None),
         unit="windows",
         scene_patches=scene_patches,
@@ -176,12 +173,7 @@ def omission_sentence(untimed: Sequence[str]) -> str:
     """Untimed stages and the device's input, in words."""
     done = [_DONE_BEFORE.get(stage, f"through {stage}") for stage in untimed]
     sent = "patches" if times_images(untimed) else "inputs"
-    return f"{_listed(untimed)}: the device is sent {sent} that were {_listed(done)} on the host"
-
-
-def _listed(nouns: Sequence[str]) -> str:
-    *others, last = nouns
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{listed(untimed)}: the device is sent {sent} that were {listed(done)} on the host"
 
 
 # Several workers: the images that all of them finished in the time when all ran.
@@ -247,7 +239,7 @@ def steady_requests(
 
     Args:
         batches: REQUEST_COLUMNS and `session` of one worker's batches.
-        passes: the rows of its passes (see store.records.PASS_COLUMNS).
+        passes: the rows of its passes (see records.stored.PASS_COLUMNS).
         sessions: the numbers of those that count.
         trial: the key of their trial.
         concurrency: how many requests are in flight at most.

@@ -180,11 +180,9 @@ class Metric:
     most: float = math.inf
     usual: Literal["speed", "also", ""] = ""
 
-    def key(
-        self, worker: int | None = None, rail: str = "", stage: str = "", profile: str = ""
-    ) -> EstimateKey:
+    def key(self, worker: int | None = None, rail: str = "", stage: str = "") -> EstimateKey:
         """Key of an estimate at the default statistic."""
-        return EstimateKey(self.name, self.statistics[0], worker, rail, stage, profile)
+        return EstimateKey(self.name, self.statistics[0], worker, rail, stage)
 
     def readings(self, recorded: Recorded) -> Iterator[tuple[EstimateKey, Reading]]:
         """Estimates of a trial and of its workers from the stored sessions, with their keys."""

@@ -90,7 +90,7 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
             f"the mission has {cycles * images:,} images, and at most {MOST_IMAGES:,} are simulated",
             fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
         )
-    break_even_s = _start_of(trial)[1]
+    start_j, break_even_s, idle_w = _start_of(trial)
     least_pause_s = np.inf if break_even_s.value is None else break_even_s.value
     sessions = [np.asarray(values) for values in trial.values_of("image_s") if len(values)]
     cycles_per_session = -(-cycles // max(1, len(sessions)))
@@ -157,7 +157,7 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
         "age_s": over("age_s"),
         "oldest_s": over("oldest_s"),
         "missed": no_deadline if schedule.deadline_s is None else over("missed", 1.0),
-        **_energies(trial, schedule, busy_s, worked),
+        **_energies(trial, schedule, busy_s, worked, start_j, idle_w),
         "break_even_s": break_even_s,
     }
     names = trial.key, trial.target, trial.variant, trial.mark, profile
@@ -226,14 +226,18 @@ def _start_of(trial: Trial) -> tuple[Estimate, Estimate, Estimate]:
 
 
 def _energies(
-    trial: Trial, schedule: Schedule, busy_s: Estimate, worked: Sequence[Worked]
+    trial: Trial,
+    schedule: Schedule,
+    busy_s: Estimate,
+    worked: Sequence[Worked],
+    start_j: Estimate,
+    idle_w: Estimate,
 ) -> dict[str, Estimate]:
     """Energy per cycle in J: without the pauses; idle in them; switched off where that saves energy.
 
     Switched off in each pause longer than the break-even one, the device is started again, at the power of
     its passes, for the next image.
     """
-    start_j, _, idle_w = _start_of(trial)
     active = _combined(lambda image_j: image_j * schedule.images, _of_rail(trial, "energy_j"))
     # The most that is taken off leaves the least.
     idle = _combined(

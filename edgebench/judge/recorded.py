@@ -32,7 +32,7 @@ from edgebench.judge.latency import (
     without_images,
 )
 from edgebench.judge.steady_time import SteadyTime, steady_times
-from edgebench.judge.trial import EMULATED, Cached, Confusion
+from edgebench.judge.trial import EMULATED, UNPOOLED, Cached, Confusion
 from edgebench.records.stored import (
     ExperimentRecord,
     ImagesRecord,
@@ -283,7 +283,7 @@ class Recorded(Cached):
     def unpooled_reason(self) -> str:
         """Reason why a trial of several workers has no estimate of its own; empty for a lone worker."""
         count = len(self.several_workers)
-        return f"{count} workers shared the device, and their figures are not pooled" if count else ""
+        return f"{count} workers shared the device, and their figures are {UNPOOLED}" if count else ""
 
     @property
     def untimed_reason(self) -> str:

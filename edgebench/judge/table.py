@@ -65,8 +65,8 @@ def estimates_with(trial: Trial, verdicts: Sequence[Verdict] = ()) -> list[tuple
     keyed = dict(trial.estimates)
     for verdict in verdicts:
         requirement = verdict.requirement
-        metric = METRICS.get(requirement.quantity)
-        if verdict.trial != trial.key or metric is None or requirement.averaging_s is not None:
+        metric = requirement.metric
+        if verdict.trial != trial.key or requirement.averaging_s is not None:
             continue
         depends_on_profile = {"schedule", "uplink_bps"} & set(metric.conditions)
         profile = verdict.profile if depends_on_profile else ""

@@ -31,6 +31,9 @@ EMULATED = "emulated: times, power and verdicts do not apply"
 """Reason for missing seconds, watts and verdicts of an emulated trial."""
 FULLY_COVERED = 0.9995
 """Share of a scene from which on the rest, which a tenth of a percent does not show, is not mentioned."""
+UNPOOLED = "not pooled"
+"""Words in the reason of an estimate that several workers do not share."""
+
 UNKNOWN_SCOPE: Scope = "scope unknown"
 
 
@@ -63,7 +66,7 @@ class EstimateKey(NamedTuple):
     rail: str = ""
     """Meter and channel, such as "ina:0 in"."""
     stage: str = ""
-    """Stage of an image, such as "patchify", or side of a size: longest, middle, shortest."""
+    """Stage of an image ("patchify"), side of a size (longest, middle, shortest), or kind of declared power."""
     profile: str = ""
     """Profile whose schedule or uplink the estimate depends on."""
 
@@ -435,7 +438,7 @@ class Trial(Cached):
     @property
     def latency_values(self) -> Values:
         """Latencies by session, in time order."""
-        return self.values_of("image_s") or self.values_of("infer_s")
+        return self.values_of(self.latency_metric) if self.latency_metric else ()
 
     @property
     def mark(self) -> str:
@@ -451,6 +454,11 @@ class Trial(Cached):
     def is_emulated(self) -> bool:
         """True if a finished session was emulated."""
         return "emulated" in self.marks
+
+    @property
+    def has_estimates(self) -> bool:
+        """True if a session of it finished, or others published it."""
+        return self.status in ("done", "partial")
 
     @property
     def was_measured(self) -> bool:

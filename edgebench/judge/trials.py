@@ -162,7 +162,7 @@ def _marks(recorded: Recorded) -> tuple[str, ...]:
         f"without {' and '.join(untimed)}": bool(untimed) and times_images(untimed),
         "emulated": recorded.is_emulated,
     }
-    return tuple(name for name, holds in marks.items() if name and holds)
+    return tuple(name for name, holds in marks.items() if holds)
 
 
 def _doubts(recorded: Recorded) -> Mapping[str, str]:

@@ -420,7 +420,7 @@ def obtain(cache: Cache, kind: str, key: str, suffix: str, write: Callable[[Path
 def making(cache: Cache, name: str) -> Iterator[Path]:
     """One maker at a time of what is called `name`; gives a scratch folder, removed at the end.
 
-    `name` is one that `cache_use.OF_A_MAKER` takes: cleaning removes the locks of such names alone.
+    `name` is one that `OF_A_MAKER` takes: cleaning removes the locks of such names alone.
     Waits for another maker, and says so after a moment.
     UnavailableError when the cache folder cannot be written, or is full, or the other maker does not end.
     """

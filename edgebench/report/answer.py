@@ -78,7 +78,7 @@ def answer_of(
             verb = "satisfies" if len(others) == 1 else "satisfy"
             more.append(f"{words.several([names[key] for key in others])} {verb} everything measured so far.")
     elif decision.outcome == "unmeasured":
-        before, after = "No variant was measured for", ""
+        before = "No variant was measured for"
     elif word == "fail":
         before = "No variant satisfies"
         more += _nearest_miss(decision, names, verdicts)
@@ -201,7 +201,7 @@ def _profiles(names: Sequence[str], total: int) -> str:
 
 
 def pareto_sentences(fronts: Sequence[Front], trials: Sequence[Trial]) -> list[str]:
-    """One sentence a front; profiles whose fronts are the same share it. None of a single trial.
+    """One sentence a front; profiles whose fronts are the same share it. A front of one trial has none.
 
     `disco-realtime over latency per image and accuracy: on the front 0.25 int8; dominated 0.25 fp32`.
     """

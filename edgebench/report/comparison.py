@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -29,7 +27,7 @@ from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report import notes, words
-from edgebench.report.documents import safe_cell
+from edgebench.report.documents import csv_text
 from edgebench.report.notes import Trials, shared
 from edgebench.report.renderers.blocks import (
     Block,
@@ -342,11 +340,8 @@ def as_text(comparison: ResultsComparison, form: str, *, gate: bool = False) -> 
     if form == "json":
         return as_json(comparison_document(comparison))
     if form == "csv":
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
         rows = comparison_rows(comparison)
-        writer.writerows([list(rows[0]), *(map(safe_cell, row.values()) for row in rows)] if rows else [[]])
-        return file.getvalue()
+        return csv_text(list(rows[0]) if rows else [], rows)
     sentences = [f"**{escape(text)}**" for text in summary(comparison, gate=gate)]
     shown = blocks_text(blocks(comparison, gate=gate))
     return "\n\n".join(["# Comparison", *sentences, shown, escape(rules(comparison))]) + "\n"

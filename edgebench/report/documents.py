@@ -21,7 +21,7 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.table import verdicts_by_trial, wide_rows
 from edgebench.judge.trial import Estimate, Trial
-from edgebench.judge.verdicts.decision import Decision, decisions
+from edgebench.judge.verdicts.decision import Decision
 from edgebench.judge.verdicts.front import Front, fronts
 from edgebench.judge.verdicts.next_steps import next_steps
 from edgebench.judge.verdicts.verdict import Verdict, overall
@@ -56,11 +56,15 @@ def export_csv(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> str:
         row | {heading: by_trial.get(trial.key) for heading, by_trial in columns.items()}
         for trial, row in zip(trials, wide_rows(trials, verdicts), strict=True)
     ]
+    return csv_text(list(rows[0]) if rows else ["trial"], rows)
+
+
+def csv_text(headings: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows as CSV, without formulas; every row has the keys of the headings, in their order."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
-    headings = list(rows[0]) if rows else ["trial"]
-    writer.writerow([safe_cell(heading) for heading in headings])
-    writer.writerows([[safe_cell(row[heading]) for heading in headings] for row in rows])
+    writer.writerow(map(safe_cell, headings))
+    writer.writerows([safe_cell(value) for value in row.values()] for row in rows)
     return buffer.getvalue()
 
 
@@ -87,7 +91,7 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
     results, trials, verdicts = judged.results, judged.trials, judged.verdicts
     by_key = {trial.key: trial for trial in trials}
     by_trial = verdicts_by_trial(verdicts)
-    played = brief_missions(results, trials, judged.profiles)
+    played = brief_missions(judged)
     record = exported(results.experiment).model_dump(mode="json", exclude=_PRIVATE)
     path = exported_path(results.path, results.experiment)
     document: Document = plain(
@@ -99,7 +103,7 @@ def document(judged: Judged, axes: Sequence[Requirement] = ()) -> Document:
             "verdicts": [
                 verdict_entry(verdict, next_steps(by_key[verdict.trial], verdict)) for verdict in verdicts
             ],
-            "decisions": decisions(trials, overall(verdicts)),
+            "decisions": judged.decisions,
             "pareto": [_front(front) for front in fronts(trials, judged.profiles, axes)],
             "missions": [
                 {"days": brief.days, "seed": SEED, **mission_entry(mission)}

@@ -13,6 +13,7 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.metric import Metric
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Trial
+from edgebench.judge.verdicts.decision import latency_s
 from edgebench.judge.verdicts.next_steps import settling_steps
 from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.report import tables, words
@@ -249,10 +250,8 @@ def matrix_of(judged: Judged, titles: Mapping[str, str], cells: Cells) -> Matrix
     def order(trial: Trial) -> tuple[float, ...]:
         row = rows[trial.key]
         fails = sum(bool(cell and cell.word == "fail") for cell in row.profiles)
-        latency_s = trial.latency.value if trial.latency else None
         is_empty = all(cell.text == words.MISSING for cell in row.estimates)
-        is_unmeasured = trial.status not in ("done", "partial")
-        return is_empty, is_unmeasured, fails, math.inf if latency_s is None else latency_s
+        return is_empty, not trial.has_estimates, fails, latency_s(trial)
 
     keys = [trial.key for trial in sorted(trials, key=order)]
     targets = {trial.key: trial.target for trial in trials}

@@ -20,7 +20,6 @@ from edgebench.report import tables, words
 from edgebench.report.renderers.blocks import Table, of_figures
 from edgebench.report.renderers.terminal import line, print_table
 from edgebench.report.words import SCHEMA_VERSION
-from edgebench.results.load import StoredResults
 
 TAIL = "_p99"
 """End of the name of a number's 99th percentile over cycles."""
@@ -155,12 +154,12 @@ class BriefMissions:
     title: str = ""
 
 
-def brief_missions(
-    results: StoredResults, trials: Sequence[Trial], profiles: Sequence[Profile]
-) -> list[BriefMissions]:
+def brief_missions(judged: Judged) -> list[BriefMissions]:
     """Missions of each profile, in order; the same result gives the same numbers."""
-    judged = Judged(results, tuple(profiles), list(trials), [])
-    return [replace(_brief(judged, own), title=words.plain(own.title or own.name, 80)) for own in profiles]
+    return [
+        replace(_brief(judged, profile), title=words.plain(profile.title or profile.name, 80))
+        for profile in judged.profiles
+    ]
 
 
 def _brief(judged: Judged, profile: Profile) -> BriefMissions:

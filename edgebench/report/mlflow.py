@@ -63,9 +63,7 @@ def tracked_runs(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> list[T
     names = tables.trial_names(trials)
     runs = {}
     for trial, row in zip(trials, wide_rows(trials), strict=True):
-        run = runs[trial.key] = TrackedRun(
-            words.plain(names[trial.key], 120), trial.status in ("done", "partial")
-        )
+        run = runs[trial.key] = TrackedRun(words.plain(names[trial.key], 120), trial.has_estimates)
         for column, value in row.items():
             if value is None or value == "":
                 continue

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from edgebench.judge.judged import Judged
-from edgebench.judge.verdicts.decision import is_measured
 from edgebench.judge.verdicts.next_steps import settling_steps
 from edgebench.judge.verdicts.verdict import NextStep
 from edgebench.report import words
@@ -92,7 +91,7 @@ def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
         judged: the result.
         titles: titles of the profiles by name.
     """
-    measured = {trial.key: trial for trial in judged.trials if is_measured(trial)}
+    measured = {trial.key: trial for trial in judged.trials if trial.has_estimates}
     is_published = any(trial.is_published for trial in judged.trials)
     groups = words.grouped(
         ((words.subject(verdict.requirement), verdict.profile), verdict)

@@ -10,19 +10,16 @@ import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any
 
 from edgebench.judge.comparisons.comparison import ResultsComparison
 from edgebench.records.described import Described, object_schema
 from edgebench.records.stored import ExperimentRecord, ImagePathsRecord, RunRecord, SessionRecord
-from edgebench.report.documents import list_of, object_of, result_properties, trial_properties
+from edgebench.report.documents import Schema, list_of, object_of, result_properties, trial_properties
 from edgebench.report.history import HistoryDocument, ResultsDocument
 from edgebench.report.listings.meters import CheckedMeter, ListedMeter, RecordedMeter
 from edgebench.report.words import SCHEMA_VERSION
 from edgebench.results.layout import SCHEMA_VERSION as RECORD_VERSION
 from edgebench.results.parquet import table_schemas
-
-Schema = dict[str, Any]
 
 _STORED = {"experiment", "run", "images", "session", "trial"}
 """Those of the records on disk, which have a version of their own."""

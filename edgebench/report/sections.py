@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from edgebench.judge.judged import Judged
+from edgebench.judge.metrics.accuracy import OVERLAPPING
 from edgebench.judge.trial import Confusion, Estimate, Trial
 from edgebench.judge.verdicts.front import Front
 from edgebench.report import notes, tables, words
@@ -261,7 +262,7 @@ def _accuracy(judged: Judged, named: Trials) -> Section:
         images = f"Images: {words.plain(record.images.name, 80)} ({record.images.n} images)."
         timed = "Accuracy is that of the artifact and the runtime that were timed."
         general += [f"{images} {timed}", words.reading(record.images)]
-    if any("overlapping" in note for share in shares.values() for note in share.notes):
+    if any(OVERLAPPING in share.notes for share in shares.values()):
         general.append(words.OVERLAP_NOTE)
     matrices = [table for trial in trials for table in _confusion_tables(trial, named.names[trial.key])]
     texts = [words.right_of(share) for share in shares.values()]

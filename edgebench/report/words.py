@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import FULLY_COVERED, UNKNOWN_SCOPE
 from edgebench.suggest import printable
+from edgebench.texts import listed as listed
 
 if TYPE_CHECKING:
     from edgebench.judge.requirements.requirement import Requirement
@@ -320,10 +321,10 @@ def subject(requirement: Requirement) -> str:
 
 def judged_quantity(name: str, statistic: str = "", averaging_s: float | None = None) -> str:
     """A metric within a sentence, with a statistic that is not its default: `latency per image (p99)`."""
-    metric = METRICS.get(name)
-    text = plain(name, 40) if metric is None else metric.inside
-    if metric is None or statistic not in ("", metric.statistics[0]):
-        text += f" ({plain(statistic, 16)})" if statistic else ""
+    metric = METRICS[name]
+    text = metric.inside
+    if statistic not in ("", metric.statistics[0]):
+        text += f" ({plain(statistic, 16)})"
     return text if averaging_s is None else f"{text} over {averaging_s:g} s"
 
 
@@ -394,11 +395,6 @@ def margin_unit(verdict: Verdict) -> str:
 def counted(n: int, noun: str, plural: str = "") -> str:
     """`1 variant`, `9 variants`."""
     return f"{n} {noun}" if n == 1 else f"{n} {plural or f'{noun}s'}"
-
-
-def listed(items: Sequence[str], conjunction: str = "and") -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return f" {conjunction} ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))
 
 
 NAMED = 3  # that a sentence names one by one

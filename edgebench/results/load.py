@@ -275,27 +275,27 @@ class StoredResults:
 
     @cached_property
     def passes(self) -> pd.DataFrame:
-        """One row a pass: trial, session, the columns of `records.PASS_COLUMNS`, and a sum a stage in ns."""
+        """One row a pass: trial, session, the columns of `stored.PASS_COLUMNS`, and a sum a stage in ns."""
         return self._frame("passes")
 
     @cached_property
     def batches(self) -> pd.DataFrame:
-        """One row a batch: trial, session, `records.BATCH_COLUMNS`, start and end of each stage in ns."""
+        """One row a batch: trial, session, `stored.BATCH_COLUMNS`, start and end of each stage in ns."""
         return self._frame("batches")
 
     @cached_property
     def windows(self) -> pd.DataFrame:
-        """One row a window: trial, session, `records.WINDOW_COLUMNS`; empty where devices gave passes."""
+        """One row a window: trial, session, `stored.WINDOW_COLUMNS`; empty where devices gave passes."""
         return self._frame("windows")
 
     @cached_property
     def probes(self) -> pd.DataFrame:
-        """One row a sample and channel: trial, session, `records.PROBE_COLUMNS`."""
+        """One row a sample and channel: trial, session, `stored.PROBE_COLUMNS`."""
         return self._frame("probes")
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
-        """One row a session, worker, set and patch or image, `records.PREDICTION_COLUMNS`."""
+        """One row a session, worker, set and patch or image, `stored.PREDICTION_COLUMNS`."""
         return self._frame("predictions")
 
     def _frame(self, name: str) -> pd.DataFrame:

@@ -15,13 +15,12 @@ from edgebench.judge.judged import judge_folder
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.power.rails import power_of_sessions
 from edgebench.judge.requirements.profile import Profile
-from edgebench.judge.verdicts.verdict import judge
 from edgebench.link.session_probes import SessionProbes
 from edgebench.report.renderers.forms import export
 from edgebench.report.renderers.terminal import make_console
 from edgebench.stats.warnings import Flag
 from tests.judge.test_power_rails import S, _probe, _rails, _record, _samples, _steps, _times
-from tests.judge.trials import metered
+from tests.judge.trials import judge, metered
 from tests.link.rig import make_rig
 from tests.report.samples import print_result
 from tests.sample_tables import rows_of_frame

@@ -9,12 +9,12 @@ import pytest
 
 from edgebench.judge.judged import judge_folder
 from edgebench.judge.requirements.profile import load_profile
-from edgebench.judge.verdicts.verdict import judge
 from edgebench.link import window_session as window_requests
 from edgebench.run.measuring.session_record import Gathered, clock_wait
 from edgebench.stats.clock import falls_short
 from tests.attacks.lying_device import Device, S, measured
 from tests.attacks.test_evil_device import EvilDevice, store_of
+from tests.judge.trials import judge
 from tests.link.test_window_session import Board, artifact, plan, windows_of  # noqa: F401
 from tests.measure.lanes import experiment
 

@@ -7,10 +7,9 @@ import pytest
 from edgebench.judge.cautions import board_doubts, cautions
 from edgebench.judge.latency import SteadyPasses
 from edgebench.judge.trial import Estimate, EstimateKey
-from edgebench.judge.verdicts.verdict import judge
 from edgebench.records.stored import SessionRecord
 from edgebench.records.target import DeclaredBoard, Target
-from tests.judge.trials import profile, trial
+from tests.judge.trials import judge, profile, trial
 
 PI = Target(
     name="pi",

@@ -17,9 +17,9 @@ from edgebench.judge.document import (
     verdict_entry,
 )
 from edgebench.judge.trial import Confusion, Ended, Estimate, EstimateKey, Trial, Worker
-from edgebench.judge.verdicts.verdict import NextStep, judge
+from edgebench.judge.verdicts.verdict import NextStep
 from edgebench.stats.warnings import Caution, Flag
-from tests.judge.trials import meter, profile, trial
+from tests.judge.trials import judge, meter, profile, trial
 
 ESTIMATE = {
     "value", "low", "high", "unit", "n", "session_values", "basis", "reason", "objection", "notes",

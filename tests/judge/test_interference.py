@@ -6,8 +6,8 @@ import pytest
 
 from edgebench.judge.trial import Certainty
 from edgebench.judge.verdicts.next_steps import settling_steps
-from edgebench.judge.verdicts.verdict import exit_code, is_settled, judge
-from tests.judge.trials import exact, meter, profile, trial, verdict
+from edgebench.judge.verdicts.verdict import exit_code, is_settled
+from tests.judge.trials import exact, judge, meter, profile, trial, verdict
 
 CALM = ((1.0, 1.01), (1.02, 1.01), (0.98, 0.99))
 DISTURBED = ((1.6, 1.61), (1.55, 1.56), (1.7, 1.72))

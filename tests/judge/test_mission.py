@@ -16,8 +16,8 @@ from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.trial import Estimate, SceneOfTrial
 from edgebench.judge.verdicts.decision import decisions
 from edgebench.judge.verdicts.next_steps import settling_steps
-from edgebench.judge.verdicts.verdict import exit_code, judge, judge_all, overall
-from tests.judge.trials import meter, trial
+from edgebench.judge.verdicts.verdict import exit_code, judge_all, overall
+from tests.judge.trials import judge, meter, trial
 
 DAY_S = 86_400.0
 GREENLAND = Schedule(cycle_s=DAY_S, images=320, deadline_s=300.0)

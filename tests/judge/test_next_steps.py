@@ -14,8 +14,8 @@ from edgebench.cli.main import app
 from edgebench.judge.metrics import required_metrics
 from edgebench.judge.trial import Estimate, EstimateKey, Trial
 from edgebench.judge.verdicts.next_steps import next_steps, option_steps, passing_limit, settling_steps
-from edgebench.judge.verdicts.verdict import NextStep, Word, judge, verdict_of
-from tests.judge.trials import STEADY, declared, exact, meter, profile_of, size, trial
+from edgebench.judge.verdicts.verdict import NextStep, Word, verdict_of
+from tests.judge.trials import STEADY, declared, exact, judge, meter, profile_of, size, trial
 
 
 def steps(measured: Trial, **requirement: Any) -> tuple[Word, tuple[NextStep, ...]]:

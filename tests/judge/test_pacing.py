@@ -12,11 +12,10 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.metrics.board import share_missed
 from edgebench.judge.requirements.profile import parse_profile
 from edgebench.judge.trial import Estimate, EstimateKey
-from edgebench.judge.verdicts.verdict import judge
 from edgebench.records.session import Pass
 from edgebench.results import tables
 from tests.fakes import made_pass
-from tests.judge.trials import sentences, trial
+from tests.judge.trials import judge, sentences, trial
 from tests.sample_tables import rows_of_frame
 
 SECOND = 1_000_000_000

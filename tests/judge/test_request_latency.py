@@ -17,10 +17,11 @@ from edgebench.judge.metrics import METRICS
 from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Conditions, Estimate, Trial
 from edgebench.judge.trials import trials_of
-from edgebench.judge.verdicts.verdict import Verdict, judge
+from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.results.layout import session_folder
 from edgebench.results.load import StoredResults
 from edgebench.results.rows import Rows
+from tests.judge.trials import judge
 from tests.sample_tables import rows_of_frame
 from tests.store.command_texts import seal
 from tests.synthetic_results import QUARTER, key_of, made_experiment

@@ -291,6 +291,13 @@ def test_accuracy_is_compared_image_by_image(pictured: StoredResults, made: Made
     assert item.low < item.difference < item.high and item.note.startswith("right on ")
 
 
+def test_classifiers_have_no_area_under_a_curve_to_compare(pictured: StoredResults, made: Made) -> None:
+    other = made("rescored", images=400, sessions=3, variants=(FP32,), seed=9)
+    item = only(compare_results([pictured, other], metrics=["auc"]))
+    assert item.word == "not compared" and item.reason.startswith("neither has it")
+    assert item.a is item.b is item.p is item.difference is None
+
+
 def test_one_file_that_predicts_the_same_is_as_accurate_however_few_the_images(made: Made) -> None:
     a, b = (
         made(f"spread-{spread}", images=12, sessions=3, variants=(FP32,), session_spread=spread)

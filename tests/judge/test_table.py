@@ -10,8 +10,7 @@ import pytest
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.table import column_of, estimate_rows, key_of, wide_rows
 from edgebench.judge.trial import Estimate, EstimateKey
-from edgebench.judge.verdicts.verdict import judge
-from tests.judge.trials import meter, profile, trial
+from tests.judge.trials import judge, meter, profile, trial
 
 STAGE = EstimateKey("stages_ms", "median", stage="patchify")
 

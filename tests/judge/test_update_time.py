@@ -3,8 +3,7 @@ import pytest
 from edgebench.errors import UsageError
 from edgebench.judge.requirements.profile import Profile, parse_profile
 from edgebench.judge.trial import SceneOfTrial
-from edgebench.judge.verdicts.verdict import judge
-from tests.judge.trials import trial
+from tests.judge.trials import judge, trial
 
 UPDATE = '[[requirements]]\nname = "update"\nquantity = "update_s"\nlimit = "10 min"\n'
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from edgebench.errors import EXIT_NOT_MET, EXIT_OK, EXIT_TRIALS_FAILED, EXIT_UNDECIDED
 from edgebench.judge.requirements.profile import Profile, load_profile
 from edgebench.judge.trial import Estimate
-from edgebench.judge.verdicts.verdict import exit_code, judge, judge_all, overall, word_of
+from edgebench.judge.verdicts.verdict import exit_code, judge_all, overall, word_of
 from edgebench.stats.compare import wilson
 from edgebench.stats.percentiles import percentile_over_sessions
-from tests.judge.trials import STEADY, exact, meter, size, trial, verdict
+from tests.judge.trials import STEADY, exact, judge, meter, size, trial, verdict
 
 WINDOWS = {"image_s": Estimate(reason="measured in windows of one resident patch")}
 

@@ -8,6 +8,7 @@ import numpy as np
 from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.sessions import over_medians, over_values
 from edgebench.judge.trial import Estimate, EstimateKey, Rail, SceneOfTrial, Trial
+from edgebench.judge.verdicts.verdict import Verdict, judge_all
 from edgebench.stats.compare import wilson
 from edgebench.stats.power_curve import power_curve
 
@@ -117,9 +118,12 @@ def profile(**requirement):
     return Profile.from_record({"name": "mine", "requirements": [{"name": "it", **requirement}]})
 
 
-def verdict(judged, **requirement):
-    from edgebench.judge.verdicts.verdict import judge
+def judge(judged: Trial, profile: Profile) -> list[Verdict]:
+    """Verdicts of one trial on one profile."""
+    return judge_all([judged], [profile])
 
+
+def verdict(judged, **requirement):
     (found,) = judge(judged, profile(**requirement))
     assert found.reason
     return found

@@ -51,7 +51,7 @@ def judged_result(folder: Path, name: str) -> Judged:
 
 def texts(judged: Judged) -> Iterator[tuple[str, str]]:
     """Each form by its ending: the terminal at 100 columns, Markdown, and the page without its drawings."""
-    missions = brief_missions(judged.results, judged.trials, judged.profiles)
+    missions = brief_missions(judged)
     file, screen = io.StringIO(), first_screen(judged)
     print_first_screen(make_console(file), screen, details=True)
     every = details(judged, fronts(judged.trials, judged.profiles), missions, screen.matrix)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from edgebench.report.sections import sections
 
 
 def played(whole: Judged, profiles: Sequence[Profile]) -> list[BriefMissions]:
-    return brief_missions(whole.results, whole.trials, profiles)
+    return brief_missions(replace(whole, profiles=tuple(profiles)))
 
 
 def with_schedule(whole: Judged, cycle_s: float, images: int) -> Profile:
@@ -61,7 +62,7 @@ def test_what_would_take_long_is_not_played(whole: Judged) -> None:
 
 
 def test_why_nothing_is_played(whole: Judged, nothing: Judged) -> None:
-    (brief,) = brief_missions(nothing.results, nothing.trials, whole.profiles[:1])
+    (brief,) = brief_missions(replace(nothing, profiles=whole.profiles[:1]))
     assert "no latency of a device to draw from" in brief.reason
     assert mission_table(brief, nothing.trials) is None and mission_picture(brief, []) is None
     without = whole.profiles[0].model_copy(update={"schedule": None, "requirements": ()})

@@ -236,7 +236,7 @@ def test_details_of_nine_trials_and_three_profiles_are_short(metered: Judged) ->
     file = io.StringIO()
     screen = first_screen(metered)
     print_first_screen(make_console(file), screen, details=True)
-    missions = brief_missions(metered.results, metered.trials, metered.profiles)
+    missions = brief_missions(metered)
     every = details(metered, fronts(metered.trials, metered.profiles), missions, screen.matrix)
     print_sections(make_console(file), every)
     lines = file.getvalue().splitlines()

@@ -210,7 +210,6 @@ def test_the_margin_of_a_percentage_is_in_points() -> None:
 def test_a_statistic_is_said_where_it_is_not_the_usual_one() -> None:
     assert words.judged_quantity("image_s", "median") == "latency per image"
     assert words.judged_quantity("image_s", "p99") == "latency per image (p99)"
-    assert words.judged_quantity("no_metric", "") == "no_metric"
 
 
 def test_what_a_pass_is_is_said_where_trials_differ_in_it() -> None:

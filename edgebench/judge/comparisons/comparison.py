@@ -39,12 +39,12 @@ from edgebench.judge.trials import trials_of
 from edgebench.records.stored import SceneRecord
 from edgebench.results.load import StoredResults
 from edgebench.results.redaction import exported, exported_path
-from edgebench.stats import compare as session_compare
 from edgebench.stats.auc import difference as area_difference
 from edgebench.stats.compare import (
     ALPHA,
     GATE_SESSIONS,
     MINIMUM_EFFECT,
+    compare,
     fisher,
     mcnemar,
     paired_difference,
@@ -125,7 +125,7 @@ class MetricComparison:
     warnings: tuple[str, ...] = ()
     """Disturbances of the sessions, each with its side in front. Source: sessions."""
     in_words: str = ""
-    """Difference in words. Source: fit."""
+    """Difference in words; filled in the document. Source: fit."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def compare_results(
     names = _distinct_names([stored.path for stored in results])
     trials = [[ComparedTrial.of(trial, stored) for trial in trials_of(stored)] for stored in results]
     for name, measured in zip(names, trials, strict=True):
-        if not any(compared.trial.status in ("done", "partial") for compared in measured):
+        if not any(compared.trial.has_estimates for compared in measured):
             raise StoredResultError(
                 f"{name} has no finished session",
                 why=next((compared.trial.reason for compared in measured if compared.trial.reason), ""),
@@ -500,7 +500,7 @@ class _MetricOfPair:
         rule = {"minimum_effect": self.threshold.minimum_effect, "alpha": self.threshold.alpha}
         tick_a, tick_b = (side.trial.ticks.get(self.metric.name, 0.0) for side in (self.a, self.b))
         share = tick_a / mean_a + tick_b / mean_b
-        outcome = session_compare.compare(a, b, lower_is_better=not self.metric.at_least, ticks=share, **rule)
+        outcome = compare(a, b, lower_is_better=not self.metric.at_least, ticks=share, **rule)
         reason, needed = outcome.reason, MIN_SESSIONS if outcome.p is None else None
         if outcome.p is not None and outcome.word == "undecided":
             reason = "the sessions differ by too much to tell"
@@ -591,7 +591,8 @@ class _MetricOfPair:
     def _by_scores(self) -> MetricComparison:
         """Comparison of areas under ROC curves, sample by sample where both scored one set."""
         scores_a, scores_b = self.a.scored(), self.b.scored()
-        if scores_a is None or scores_b is None:
+        has_both = all(estimate.value is not None for estimate in self.estimates)
+        if not has_both or scores_a is None or scores_b is None:
             return self._missing()
         is_paired = self._predicted_one_set("images") and list(map(len, scores_a)) == list(map(len, scores_b))
         delta, p = area_difference(scores_a, scores_b, paired=is_paired)

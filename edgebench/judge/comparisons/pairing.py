@@ -89,7 +89,7 @@ class ComparedTrial(TrialIdentity):
         return self.scene if set_name == "scene" else self.results.experiment.images_of(self.record)
 
     def predictions(self, set_name: SetName) -> Predictions | None:
-        """Predictions of a lone worker, read from disk."""
+        """Predictions of a lone worker, read from disk; None without any, or of several workers."""
         source = self.tested_set(set_name)
         columns = ["worker", "set", "index", "label", "predicted"]
         rows = self.results.rows("predictions", columns, [self.key])
@@ -100,7 +100,7 @@ class ComparedTrial(TrialIdentity):
         return predictions_of(rows, set_name, numbers, labels, self.record.class_names)
 
     def scored(self) -> tuple[Floats, Floats] | None:
-        """Scores of normal and anomalous samples of a lone worker, read from disk."""
+        """Scores of normal and anomalous samples, read from disk; None without any."""
         return scored_of(self.results, self.key, [record.n for record in self.sessions])
 
 

@@ -264,7 +264,7 @@ def name_of(rail: Rail) -> str:
 
 
 def _covers_its_period(rail: Rail) -> bool:
-    """Flag a meter whose readings are means over all the time from one to the next."""
+    """True if the readings of its meter are means over all the time from one to the next."""
     averaging_s = None if rail.averaging_ms is None else rail.averaging_ms / 1e3
     return covers_its_period(averaging_s, rail.effective_hz or 0.0)
 

@@ -43,7 +43,8 @@ class Requirement(Strict):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,63}$",
         json_schema_extra=form("up to 64 letters, digits, '.', '_', '-' and blanks, a letter or digit first"),
     )
-    """Name in verdicts. Default: the quantity's label, with a statistic that is not the quantity's first."""
+    """Name in verdicts. Default: the quantity's label, with a statistic that is not the quantity's first, and
+    `wanted` for a wish."""
 
     quantity: str = "image_s"
     """What is limited. Default: image_s."""

@@ -105,7 +105,7 @@ def _decision(profile: str, results: Sequence[Overall], trials: Mapping[str, Tri
         masses = {key: mass_g for key in passing if (mass_g := trials[key].estimate("mass_g").value)}
         lightest = tuple(key for key, mass_g in masses.items() if mass_g == min(masses.values()))
         return replace(decision, outcome="satisfied", trial=first.key, level=level, lightest=lightest)
-    missed = {result.trial: result.missed for result in results if is_measured(trials[result.trial])}
+    missed = {result.trial: result.missed for result in results if trials[result.trial].has_estimates}
     if not missed:
         return decision
     if undecided := {key: verdicts for key, verdicts in missed.items() if key not in failing}:
@@ -113,11 +113,6 @@ def _decision(profile: str, results: Sequence[Overall], trials: Mapping[str, Tri
         return replace(decision, outcome="open", trial=nearest, open=_open(undecided, trials))
     nearest = min(missed, key=lambda key: _effort(trials[key], missed[key]))
     return replace(decision, outcome="missed", trial=nearest, open=_open({nearest: missed[nearest]}, trials))
-
-
-def is_measured(trial: Trial) -> bool:
-    """Tell whether it has a finished session."""
-    return trial.status in ("done", "partial")
 
 
 def _overloads(results: Sequence[Overall]) -> tuple[Overload, ...]:

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from edgebench.judge.metric import DECLARED_SOURCE, Metric
+from edgebench.judge.mission import OVERLOADED
 from edgebench.judge.power.limits import rate_objection
 from edgebench.judge.power.rails import WIDE_SCOPES
 from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.sessions import NEARLY_ALL, PERCENTILES, over_values
-from edgebench.judge.trial import Estimate, Trial, Values
+from edgebench.judge.trial import UNPOOLED, Estimate, Trial, Values
 from edgebench.judge.verdicts.verdict import (
     Limit,
     NextStep,
@@ -138,7 +139,7 @@ def settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     if is_disturbed and metric.suffers_from_others:
         return (NextStep("more sessions", reason="sessions without other programs on the device"),)
     if is_metered and not metric.is_scheduled:
-        return _of_power(trial, verdict, metric)
+        return _of_power(trial, verdict)
     if estimate.basis.startswith("declared"):
         # A maximum above the limit may never be reached, whatever else is declared.
         return option_steps(metric) if estimate.basis == "declared typical" else ()
@@ -180,19 +181,19 @@ def _of_missing(trial: Trial, verdict: Verdict, metric: Metric) -> tuple[NextSte
     reason = verdict.estimate.reason
     if metric.of_machine and trial.doubts.get("machine"):
         return (NextStep("measure", reason="a run on the declared board"),)
-    if trial.is_shared and "not pooled" in reason:
+    if trial.is_shared and UNPOOLED in reason:
         return (NextStep("measure", ("--workers", "1"), reason="a run with one worker"),)
     if metric.is_scheduled and verdict.requirement.schedule is None:
         return (NextStep("declare", reason="a [schedule] in the profile"),)
     # No option brings the energy of a cycle that is not kept, nor an estimate that stays missing.
-    is_in_vain = verdict.estimate.final or "overloaded" in reason
+    is_in_vain = verdict.estimate.final or OVERLOADED in reason
     is_untimed = metric.belongs_to == "pass" and not metric.part and metric.name != "infer_s"
     if is_in_vain or (is_untimed and reason == trial.estimate("image_s").reason):
         return ()
     return option_steps(metric)
 
 
-def _of_power(trial: Trial, verdict: Verdict, metric: Metric) -> tuple[NextStep, ...]:
+def _of_power(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     """A meter of all of the board, a faster one, or sessions."""
     meter = ("--meter", "KIND")
     if verdict.estimate.basis.startswith("declared") or not trial.rails:

@@ -189,7 +189,7 @@ def verdict_of(
 
     Args:
         trial: the trial.
-        requirement: the requirement, not of a size where there is a limit of another.
+        requirement: the requirement; not of a size if `limit` is given.
         certainty: confidence of the ends.
         limit: limit in base units in place of the requirement's.
     """
@@ -215,9 +215,7 @@ def _judged(
     if estimate.value is not None:
         margin = estimate.value - limit if at_least else limit - estimate.value
     word = word_of(estimate, limit, at_least)
-    verdict = Verdict(
-        trial.key, "", requirement, estimate, word, limit, margin, _reason(word, estimate, metric)
-    )
+    verdict = Verdict(trial.key, "", requirement, estimate, word, limit, margin, _reason(word, estimate))
     is_excusable = metric.suffers_from_others and not estimate.basis.startswith("declared")
     if word != "fail" or not trial.disturbed[0] or not is_excusable:
         return verdict
@@ -242,7 +240,7 @@ def _without_disturbed(
     return replace(verdict, reason=f"without {others}: {verdict.reason}")
 
 
-def _reason(word: Word, estimate: Estimate, metric: Metric) -> str:
+def _reason(word: Word, estimate: Estimate) -> str:
     sources = estimate.notes if estimate.basis == "published" else ()
     cause = joined(estimate.objection, estimate.reason, *sources)
     if word == "unknown" or (word == "inconclusive" and (estimate.objection or estimate.reason)):
@@ -321,16 +319,11 @@ class Overall:
         ]
 
 
-def judge(trial: Trial, profile: Profile) -> list[Verdict]:
-    """One verdict a requirement, in the profile's order; one on its schedule where that may not be kept.
-
-    Where the load is not known, or no interval of it reaches above 1, the other requirements decide.
-    """
-    return judge_all([trial], [profile])
-
-
 def judge_all(trials: Sequence[Trial], profiles: Sequence[Profile]) -> list[Verdict]:
-    """Every trial against every profile: by trial, then profile, then requirement."""
+    """Every trial against every profile: by trial, then profile, then requirement.
+
+    A verdict on the schedule of a profile is added where an end of its load is above 1.
+    """
     # The hash of a question takes long: equal ones share the place of the first.
     places: dict[Hashable, int] = {}
     first: list[Requirement] = []

@@ -1,6 +1,6 @@
 """FNB58, FNB48, FNB48S and C1: FNIRSI's USB meters over USB, 100 times a second.
 
-They are read by Linux' hidraw (see `hidraw`) in packets of four samples (see `fnb58_packets`). A packet of
+They are read by Linux' hidraw (see `hidraw`) in packets of four samples. A packet of
 another checksum, or silence for a second, is a gap; so is the time for which the meter is unplugged.
 """
 

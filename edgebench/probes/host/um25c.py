@@ -1,6 +1,6 @@
 """UM24C, UM25C and UM34C: RDTech's USB meters on a serial port, by Bluetooth or not, twice a second.
 
-The meter answers the byte F0 with a frame (see `um25c_frames`), stamped when it begins to come. A frame that
+The meter answers the byte F0 with a frame, stamped when it begins to come. A frame that
 is not believable, or does not come, is a gap; so is the time for which the port is gone, while it is looked
 for.
 """

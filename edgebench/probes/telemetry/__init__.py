@@ -1,8 +1,7 @@
 """Telemetry: clocks, temperatures, throttling, load, memory, and how often the worker was interrupted.
 
 A monitor and no meter: it says nothing about power. It runs at a low rate in a process of its own, on files
-that it opens once. What it reads is in `board` (clocks, temperatures, load, memory), `throttling` and
-`scheduling`; each source is absent with its reason where a board has none.
+that it opens once. `sources` has what it reads; each source is absent with its reason where a board has none.
 """
 
 import os

@@ -10,9 +10,6 @@ from matplotlib.figure import Figure
 from edgebench.errors import UsageError
 from edgebench.files import require_folder, require_unstored, require_writable, unwritten, write_output
 from edgebench.judge.judged import Judged
-from edgebench.judge.requirements.profile import Profile
-from edgebench.judge.trial import Trial
-from edgebench.judge.verdicts.verdict import Verdict
 from edgebench.report import words
 from edgebench.report.missions import BriefMissions, brief_missions
 from edgebench.report.plots import drawing
@@ -23,26 +20,17 @@ from edgebench.report.plots.power import power_over_time_picture
 from edgebench.report.plots.scene import scene_picture
 from edgebench.report.plots.sessions import minutes_picture, mission_picture, sessions_picture
 from edgebench.report.plots.sharing import timeline_picture
-from edgebench.results.load import StoredResults
 
 FIGURE_FORMS = ("svg", "png", "pdf")
 
 
-def pictures(
-    results: StoredResults,
-    trials: Sequence[Trial],
-    verdicts: Sequence[Verdict],
-    profiles: Sequence[Profile],
-    missions: Sequence[BriefMissions],
-) -> dict[tuple[str, str], Picture]:
-    """Plots by name and profile, which is empty for a plot of no profile.
-
-    `profiles` are those of the verdicts, `missions` those that were played.
-    """
-    titles = {profile.name: profile.title or profile.name for profile in profiles}
+def pictures(judged: Judged, missions: Sequence[BriefMissions]) -> dict[tuple[str, str], Picture]:
+    """Plots by name and profile, which is empty for a plot of no profile; `missions` are those played."""
+    results, trials = judged.results, judged.trials
+    titles = {profile.name: profile.title or profile.name for profile in judged.profiles}
     latency = words.latency_names(words.alike_timed(trials))
     latencies, accuracies = (
-        {titles.get(name, name): limit for name, limit in limits_of(verdicts, *metric).items()}
+        {titles.get(name, name): limit for name, limit in limits_of(judged.verdicts, *metric).items()}
         for metric in ((latency,), ("accuracy", "share"))
     )
     by_name = {
@@ -55,7 +43,7 @@ def pictures(
         "sustained": minutes_picture(trials),
         "timeline": timeline_picture(results, trials),
         "energy": energy_picture(trials),
-        "power-over-time": power_over_time_picture(results, trials, profiles),
+        "power-over-time": power_over_time_picture(results, trials, judged.profiles),
     }
     shown = {(name, ""): picture for name, picture in by_name.items()}
     for brief in missions:
@@ -87,8 +75,8 @@ def figures_of(judged: Judged) -> dict[str, Figure]:
 
     The names of a profile's figures end in its name: `mission-disco-arctic`.
     """
-    missions = brief_missions(judged.results, judged.trials, judged.profiles)
-    shown = pictures(judged.results, judged.trials, judged.verdicts, judged.profiles, missions)
+    missions = brief_missions(judged)
+    shown = pictures(judged, missions)
     return {
         f"{name}-{profile}" if profile else name: picture.figure
         for (name, profile), picture in shown.items()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgebench.errors import UsageError
 from edgebench.files import require_file_name, require_writable, unwritten, write_output
+from edgebench.texts import listed
 
 if TYPE_CHECKING:
     from edgebench.judge.judged import Judged
@@ -68,17 +69,12 @@ FORMS: Mapping[str, Form] = {
 
 def endings_text() -> str:
     """The usual endings: `.html, .md, .json or .csv`."""
-    return _either(form.endings[0] for form in FORMS.values())
+    return listed([form.endings[0] for form in FORMS.values()], "or")
 
 
 def forms_text() -> str:
     """The names, with what they are: `html (a page), md (Markdown) or csv (one row per trial)`."""
-    return _either(f"{form.name} ({form.description})" for form in FORMS.values())
-
-
-def _either(texts: Iterable[str]) -> str:
-    *first, last = texts
-    return f"{', '.join(first)} or {last}"
+    return listed([f"{form.name} ({form.description})" for form in FORMS.values()], "or")
 
 
 def form_of(path: Path, name: str | None = None) -> Form:

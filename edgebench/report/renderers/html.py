@@ -160,11 +160,11 @@ def render(judged: Judged) -> str:
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"style-src {_hash_source(style)}; script-src {_hash_source(script)}"
     )
-    trials, verdicts, profiles = judged.trials, judged.verdicts, judged.profiles
-    missions = brief_missions(judged.results, trials, profiles)
+    trials, profiles = judged.trials, judged.profiles
+    missions = brief_missions(judged)
     template = templates.get_template("report.html.j2")
     with drawing.uncollected():
-        drawn = pictures(judged.results, trials, verdicts, profiles, missions)
+        drawn = pictures(judged, missions)
         plots = {
             place: _shown(picture, f"figure-{number}")
             for number, (place, picture) in enumerate(drawn.items(), 1)

@@ -27,7 +27,7 @@ def export_markdown(judged: Judged) -> str:
         parts.append(f"**{escape(fact.label)}:** {escape(fact.text)}")
         parts += [_block(Command(fact.command))] if fact.command else []
     parts.append(_matrix(screen.matrix))
-    missions = brief_missions(judged.results, judged.trials, judged.profiles)
+    missions = brief_missions(judged)
     for section in sections(judged, fronts(judged.trials, judged.profiles), missions):
         if any(not isinstance(block, Plot) for block in section.blocks):
             parts += [f"## {escape(section.title)}", escape(section.gist), blocks_text(section.blocks)]
