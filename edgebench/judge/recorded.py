@@ -143,12 +143,12 @@ class Recorded(Cached):
     def workers(self) -> tuple[int, ...]:
         """Numbers of the workers of its finished sessions; 0 of a lone one that nothing names."""
         recorded = {worker_number(worker) for record in self.ok for worker in record.workers}
-        steady_by_session = {
+        in_tables = {
             int(number)
             for table in (self.passes, self.windows)
             for number in np.unique(table.whole("worker")[np.isin(table.whole("session"), self.numbers)])
         }
-        return tuple(sorted(recorded | steady_by_session | {0}))
+        return tuple(sorted(recorded | in_tables | {0}))
 
     @property
     def is_shared(self) -> bool:

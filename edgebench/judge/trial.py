@@ -66,7 +66,7 @@ class EstimateKey(NamedTuple):
     rail: str = ""
     """Meter and channel, such as "ina:0 in"."""
     stage: str = ""
-    """Stage of an image ("patchify"), side of a size (longest, middle, shortest), or kind of declared power."""
+    """Stage of an image ("patchify"), side of a size (longest, middle, shortest), kind of declared power."""
     profile: str = ""
     """Profile whose schedule or uplink the estimate depends on."""
 

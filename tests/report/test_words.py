@@ -259,4 +259,4 @@ def test_the_reading_of_pictures_stands_at_the_accuracy(
     results = StoredResults(Path("results/made"), record)
     text = export_markdown(samples.judged(samples.nine(), [], results))
     accuracy = text.partition("Accuracy\n")[2].partition("\n#")[0]
-    assert "Measured on set" in accuracy and ("Pillow 11.3.0" in accuracy) == bool(sentence)
+    assert "Images: set" in accuracy and ("Pillow 11.3.0" in accuracy) == bool(sentence)

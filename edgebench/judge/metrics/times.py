@@ -11,7 +11,7 @@ from edgebench.judge.trial import EMULATED, Estimate, Values
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
 
-LATENCIES = ("median", "p90", "p99", "max")
+LATENCY_STATISTICS = ("median", "p90", "p99", "max")
 
 
 def _no_request(recorded: Recorded) -> str:
@@ -98,7 +98,7 @@ METRICS = (
         "Seconds from the scene in the device's memory to the last score: patchify, preprocess, infer.",
         TIME_UNITS,
         source="sessions",
-        statistics=LATENCIES,
+        statistics=LATENCY_STATISTICS,
         read=Sampled(
             "passes",
             lambda recorded, worker: recorded.steady(worker).image_s,
@@ -119,7 +119,7 @@ METRICS = (
         "where they overlap; of windows their duration over their inferences, times the scene's patches.",
         TIME_UNITS,
         source="sessions",
-        statistics=LATENCIES,
+        statistics=LATENCY_STATISTICS,
         read=Sampled(
             "passes",
             lambda recorded, worker: recorded.steady(worker).infer_s,
@@ -140,7 +140,7 @@ METRICS = (
         "is a batch. Its median is the mean over sessions of each session's median.",
         {"ms": 1.0, "s": 1e3},
         source="batches.parquet",
-        statistics=LATENCIES,
+        statistics=LATENCY_STATISTICS,
         read=Sampled("requests", lambda recorded, worker: recorded.requests(worker).latency_ms, _no_request),
         by_worker=True,
         label="Latency per request",
