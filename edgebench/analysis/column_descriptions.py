@@ -189,7 +189,10 @@ _MAKERS: Mapping[str, Callable[[], Columns]] = {
     "verdicts": lambda: {
         **_IDENTITY,
         **_from(VerdictEntry),
-        "next_steps": Described("Actions that would settle or change the verdict, by `;`.", "fit"),
+        "next_steps": Described(
+            "Actions that would settle or change the verdict, by `;`; `relax to` has a limit.",
+            "fit",
+        ),
     },
     "classes": lambda: {name.rstrip("_"): text for name, text in _from(ClassRow).items()},
     "mission": _of_mission,

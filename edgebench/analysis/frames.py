@@ -317,7 +317,10 @@ def verdict_frame(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> pd.Da
     rows = []
     for verdict in verdicts:
         entry = verdict_entry(verdict, next_steps(by_key[verdict.trial], verdict))
-        steps = "; ".join(" ".join(step.arguments) or step.kind for step in entry.next_steps)
+        steps = "; ".join(
+            " ".join(step.arguments) or (step.kind if step.limit is None else f"relax to {step.limit:.6g}")
+            for step in entry.next_steps
+        )
         rows.append(_identity(by_key[verdict.trial]) | vars(entry) | {"next_steps": steps})
     names = ("target", "variant", "profile", "requirement", "metric", "statistic", "unit", "basis")
     frame = rows_frame(rows, {**IDENTITY, **dtypes_of(VerdictEntry)}, *names)

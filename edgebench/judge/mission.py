@@ -60,11 +60,6 @@ class Mission:
     estimates: Mapping[str, Estimate]
     """Internal: estimates by name, as `edgebench.report.missions.FIGURES` describes them."""
 
-    @property
-    def grows(self) -> bool:
-        """True if the backlog of the trial, or of one of its sessions, grows without end."""
-        return self.load is not None and self.estimates["backlog"].value is None
-
 
 def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, seed: int) -> Mission:
     """Mission of a trial over a number of cycles, shared out among its sessions.

@@ -216,14 +216,15 @@ def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], pl
         and any(mission.estimates[metric.name].value is not None for mission in missions)
     ]
     has_energy = any(metric.base_unit == "J" for metric in present)
+    able = [mission for mission in missions if not mission.is_overloaded]
     unknown = words.grouped(
         (
             words.plain(mission.estimates[metric.name].reason),
-            metric.heading if has_energy else metric.heading.partition(",")[0],
+            (mission.trial, metric.heading if has_energy else metric.heading.partition(",")[0]),
         )
-        for mission in missions
+        for mission in able
         for metric in FIGURES
-        if not mission.is_overloaded and mission.estimates[metric.name].value is None
+        if mission.estimates[metric.name].value is None
     )
     caption = [f"Simulated: {played}. Intervals (95 %) are over sessions."]
     caption += [
@@ -231,10 +232,10 @@ def _table(title: str, missions: Sequence[Mission], names: Mapping[str, str], pl
         for mission in missions
         if mission.is_overloaded
     ]
-    caption += [
-        f"{words.listed(list(dict.fromkeys(headings))).capitalize()}: not known, {why}."
-        for why, headings in unknown.items()
-    ]
+    for why, missing in unknown.items():
+        keys, headings = (list(dict.fromkeys(column)) for column in zip(*missing, strict=True))
+        of_trials = f" of {words.several([names[key] for key in keys])}" if len(keys) < len(able) else ""
+        caption.append(f"{words.listed(headings).capitalize()}{of_trials}: not known, {why}.")
     return Table(
         f"{words.plain(title, 80)}: mission",
         of_figures("Trial", *(f"{metric.heading.capitalize()}, {metric.unit}" for metric in present)),

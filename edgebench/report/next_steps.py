@@ -123,7 +123,7 @@ def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
         elif is_published:
             label = "Not published"
         elif not arguments:
-            detail = f"to add it: {step.reason}" if step.reason else ""
+            detail = f"to add it: {step.reason}" if step.reason else reason
         elif step.kind == "declare":
             label = "Not declared"
         elif arguments[0] in _run(judged):  # the run had the option and got nothing by it

@@ -194,9 +194,9 @@ def _missions(missions: Sequence[BriefMissions], trials: Sequence[Trial]) -> Sec
         estimates = [mission.estimates[number.name] for mission in played if number.name in _GIST]
         if span := _span(estimates, number.scale):
             ranges.append(f"{number.heading} {span} {number.unit}")
-    if growing := {mission.trial for mission in played if mission.grows}:
+    if overloaded := {mission.trial for mission in played if mission.is_overloaded}:
         count = len({mission.trial for mission in played})
-        ranges.append(f"{len(growing)} of {words.counted(count, 'trial')} overloaded")
+        ranges.append(f"{len(overloaded)} of {words.counted(count, 'trial')} overloaded")
     return Section("missions", "Mission", ", ".join(ranges) or "not simulated", blocks)
 
 

@@ -263,4 +263,4 @@ def test_results_are_compared_by_it(found: dict[str, Any]) -> None:
     rows = json.loads(found["comparison"])
     assert {(row["metric"], row["word"]) for row in rows} == {("fan_rpm", "worse")}
     text = " ".join(found["compare"].split())
-    assert "fan_rpm [1/min]" in text and "1210" in text and "2420" in text and "worse" in text
+    assert "Fan speed, 1/min" in text and "1210" in text and "2420" in text and "worse" in text

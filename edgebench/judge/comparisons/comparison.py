@@ -505,6 +505,7 @@ class _MetricOfPair:
         if outcome.p is not None and outcome.word == "undecided":
             reason = "the sessions differ by too much to tell"
             needed = sessions_to_decide(a, b, **rule)
+            needed = None if needed is None else max(needed, len(a) + 1, len(b) + 1)
             if share > self.threshold.minimum_effect:
                 reason, needed = f"ticks of the clocks are {share:.2g} of the times: too coarse to tell", None
         # Sessions of both results are not independent.

@@ -167,7 +167,9 @@ def history(
         UsageError: the metric is not followed.
     """
     if metric is not None and metric not in (names := followed_metrics()):
-        raise UsageError(f"there is no metric {short(metric)}", fix=choose(metric, names))
+        is_known = metric in METRICS
+        problem = f"no history is kept of {metric}" if is_known else f"there is no metric {short(metric)}"
+        raise UsageError(problem, fix=choose(metric, names))
     series: dict[Hashable, list[TrialSeries]] = {}
     taken = 0
     for result in results:

@@ -79,6 +79,13 @@ def _shipped_files() -> Mapping[str, bytes]:
     return {name.removesuffix(".toml"): files[name].read_bytes() for name in sorted(files)}
 
 
+def _may_be_profile(file: Path) -> bool:
+    """True if a TOML file has a key of profiles."""
+    return (
+        file.is_file() and re.search(rb"^(\[\[requirements|extends\b)", file.read_bytes(), re.M) is not None
+    )
+
+
 def _written(reference: str, extended_by: Document | None) -> Document:
     """A profile by name or file as it is written; `extended_by` is the profile that extends it."""
     if data := _shipped_files().get(reference):
@@ -93,7 +100,7 @@ def _written(reference: str, extended_by: Document | None) -> Document:
     if is_name and not os.path.exists(path) and os.path.isfile(f"{path}.toml"):  # noqa: PTH110, PTH113
         path = path.with_name(f"{path.name}.toml")
     elif is_name and not os.path.exists(path):  # noqa: PTH110
-        own = [file.stem for file in sorted(path.parent.glob("*.toml"))]
+        own = [file.stem for file in sorted(path.parent.glob("*.toml")) if _may_be_profile(file)]
         choices = f"{choose(reference, [*_shipped_files(), *own])}, or a TOML file of your own"
         raise UsageError(fault, fix=choices)
     return _with_times(read_toml(path, "profile", fix=fix), os.path.normpath(path), path.parent)

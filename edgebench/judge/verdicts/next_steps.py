@@ -108,6 +108,9 @@ def relative_change(requirement: Requirement, to: Limit) -> float:
 # Steps that would settle a verdict.
 
 
+_RESUME = NextStep("resume", ("--resume",))
+
+
 def next_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     """Actions that would settle or change a verdict: alternatives, the looser limit last; empty of a pass."""
     if verdict.word == "pass":
@@ -118,7 +121,18 @@ def next_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
 
 
 def settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
-    """Actions with which an open verdict would be a pass or a fail; empty where none is known."""
+    """Actions with which an open verdict would be a pass or a fail; empty where none is known.
+
+    An interrupted trial is resumed before it takes more sessions than planned.
+    """
+    steps = _settling_steps(trial, verdict)
+    is_interrupted = trial.ended is not None and trial.ended.by == "interrupted"
+    if is_interrupted and any(step.kind == "more sessions" for step in steps):
+        return (_RESUME,)
+    return steps
+
+
+def _settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     if verdict.word in ("pass", "fail"):
         return ()
     metric, estimate = verdict.requirement.metric, verdict.estimate
@@ -130,7 +144,7 @@ def settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     if trial.is_emulated or trial.status == "unsupported":
         return ()
     if trial.status in ("not_run", "failed"):
-        return (NextStep("resume", ("--resume",)),)
+        return (_RESUME,)
     if is_metered and trial.rails and CHECK_WIRING in trial.rails[0].reason:
         return (NextStep("measure", reason=CHECK_WIRING.replace("check", "a check of")),)
     if verdict.word == "unknown":

@@ -51,10 +51,15 @@ def _block(block: Block) -> str:
             fence = "`" * (3 + text.count("`"))
             return f"{fence}sh\n{text}\n{fence}"
         case Fold(title, tables):
-            return _fold(title, *map(table_rows, tables))
+            return _fold(title, *map(_titled, tables))
         case Table():
             return "\n\n".join(filter(None, [escape(block.caption), table_rows(block)]))
     return ""  # a plot
+
+
+def _titled(table: Table) -> str:
+    title = f"**{escape(table.title)}**" if table.title else ""
+    return "\n\n".join(filter(None, [title, escape(table.caption), table_rows(table)]))
 
 
 def _fold(title: str, *parts: str) -> str:
