@@ -28,7 +28,7 @@ from edgebench.judge.table import (
 )
 from edgebench.judge.trial import Rail, Trial, Worker
 from edgebench.judge.verdicts.next_steps import next_steps
-from edgebench.judge.verdicts.verdict import WORDS, Verdict
+from edgebench.judge.verdicts.verdict import WORDS, NextStep, Verdict
 from edgebench.records.described import texts_of
 from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
 from edgebench.results.frames import series
@@ -317,15 +317,19 @@ def verdict_frame(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> pd.Da
     rows = []
     for verdict in verdicts:
         entry = verdict_entry(verdict, next_steps(by_key[verdict.trial], verdict))
-        steps = "; ".join(
-            " ".join(step.arguments) or (step.kind if step.limit is None else f"relax to {step.limit:.6g}")
-            for step in entry.next_steps
-        )
+        steps = "; ".join(map(_step_text, entry.next_steps))
         rows.append(_identity(by_key[verdict.trial]) | vars(entry) | {"next_steps": steps})
     names = ("target", "variant", "profile", "requirement", "metric", "statistic", "unit", "basis")
     frame = rows_frame(rows, {**IDENTITY, **dtypes_of(VerdictEntry)}, *names)
     frame["verdict"] = pd.Categorical(frame["verdict"], categories=WORDS)
     return frame
+
+
+def _step_text(step: NextStep) -> str:
+    """Action as its options, or as its kind with the limit."""
+    sides = step.limit if isinstance(step.limit, tuple) else filter(None, [step.limit])
+    limit = " x ".join(f"{side:.6g}" for side in sides)
+    return " ".join(step.arguments) or (f"{step.kind} to {limit}" if limit else step.kind)
 
 
 # Names as a user of Python gives them: one, or several.
