@@ -27,7 +27,7 @@ from edgebench.judge.table import (
     wide_rows,
 )
 from edgebench.judge.trial import Rail, Trial, Worker
-from edgebench.judge.verdicts.next_steps import next_steps
+from edgebench.judge.verdicts.next_steps import next_steps, sides_of
 from edgebench.judge.verdicts.verdict import WORDS, NextStep, Verdict
 from edgebench.records.described import texts_of
 from edgebench.records.stored import SessionRecord, SessionStatus, TrialRecord
@@ -327,8 +327,7 @@ def verdict_frame(trials: Sequence[Trial], verdicts: Sequence[Verdict]) -> pd.Da
 
 def _step_text(step: NextStep) -> str:
     """Action as its options, or as its kind with the limit."""
-    sides = step.limit if isinstance(step.limit, tuple) else filter(None, [step.limit])
-    limit = " x ".join(f"{side:.6g}" for side in sides)
+    limit = "" if step.limit is None else " x ".join(f"{side:.6g}" for side in sides_of(step.limit))
     return " ".join(step.arguments) or (f"{step.kind} to {limit}" if limit else step.kind)
 
 

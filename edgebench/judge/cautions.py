@@ -259,7 +259,8 @@ def sustained_of(
     trends = [trend for at_s, scene_s in series if (trend := heat(at_s, scene_s)) is not None]
     first_s = fmean(trend.first for trend in trends) if trends else None
     last_s = fmean(trend.last for trend in trends) if trends else None
-    slowed = (it for it in _telemetry_cautions(observed) if it.flag in (Flag.THROTTLED, Flag.CLOCK_DROP))
+    slowing = (Flag.THROTTLED, Flag.CLOCK_DROP)
+    slowed = (caution for caution in _telemetry_cautions(observed) if caution.flag in slowing)
     because = [
         *_by_latency(trends, len(series)),
         *(replace(caution, celsius=None).sentence() for caution in slowed),

@@ -181,6 +181,6 @@ def _cautions(recorded: Recorded) -> tuple[Caution, ...]:
     counts = (sum(right.right), sum(right.n), len(right.classes)) if right else None
     workers, drifts = len(recorded.workers), idle_drifts_of(recorded)
     doubts, steady = recorded.board_doubts, recorded.steady()
-    found = cautions(recorded.sessions, steady, recorded.observed, counts, doubts, workers, drifts)
+    of_sessions = cautions(recorded.sessions, steady, recorded.observed, counts, doubts, workers, drifts)
     contradicted = power_doubts(recorded).get("power.maximum", "")
-    return *found, *([Caution(Flag.POWER_CONTRADICTED, what=contradicted)] if contradicted else ())
+    return *of_sessions, *([Caution(Flag.POWER_CONTRADICTED, what=contradicted)] if contradicted else ())

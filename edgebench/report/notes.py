@@ -134,8 +134,8 @@ def _grouped(
         elif any(own_text != text for _, own_text in own_texts):
             notes.append(Note(text, who, tuple(own_texts)))
         else:
-            each = ((words.listed([trials.names[key] for key in keys]), ""),) if is_unnamed else ()
-            notes.append(Note(text, who, each))
+            unnamed = ((words.listed([trials.names[key] for key in keys]), ""),) if is_unnamed else ()
+            notes.append(Note(text, who, unnamed))
     return notes
 
 

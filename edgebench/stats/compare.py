@@ -167,7 +167,7 @@ def sessions_to_decide(
     minimum_effect: float = MINIMUM_EFFECT,
     alpha: float = ALPHA,
 ) -> int | None:
-    """Number of sessions per side that would decide it, if ratio and spread are as they seem.
+    """Number of sessions per side that would decide an undecided comparison, if ratio and spread stay.
 
     Decided is what is different, where the ratio is at least the minimum effect away from 1, and what is the
     same else.
@@ -179,7 +179,7 @@ def sessions_to_decide(
         alpha: as of `compare`; of several comparisons what is left to each.
 
     Returns:
-        At least MIN_SESSIONS; None above MOST_SESSIONS.
+        At least MIN_SESSIONS, and more than the longer side has; None above MOST_SESSIONS.
     """
     a, b = (np.asarray(side, dtype=np.float64) for side in (a_medians, b_medians))
     ratio = float(b.mean() / a.mean())
@@ -191,7 +191,7 @@ def sessions_to_decide(
             math.log(1 + minimum_effect) - math.log(ratio), math.log(ratio / (1 - minimum_effect))
         )
         room, certainty = nearest_end, ALPHA
-    counts = np.arange(MIN_SESSIONS, MOST_SESSIONS + 1)
+    counts = np.arange(max(MIN_SESSIONS, len(a) + 1, len(b) + 1), MOST_SESSIONS + 1)
     reach = special.stdtrit(2 * counts - 2, 1 - certainty / 2) * np.sqrt(2 * variance / counts)
     enough = np.flatnonzero(reach < room)
     return int(counts[enough[0]]) if enough.size else None

@@ -77,6 +77,8 @@ def test_a_metric_is_followed_from_result_to_result(both: ConcatenatedResults) -
     assert len(panels) >= 1 and all(panel.has_data() for panel in panels)
     with pytest.raises(UsageError, match="there is no metric"):
         both.plot.history("infer")
+    with pytest.raises(UsageError, match="no history is kept of accuracy_balanced"):
+        both.plot.history("accuracy_balanced")
     with pytest.raises(UsageError, match="no result has"):
         both.plot.history(target="nano")
 

@@ -85,6 +85,15 @@ def test_different_profiles_of_one_name_are_refused_and_the_same_one_is_taken_on
     assert "a.toml" in caught.value.why and "b.toml" in caught.value.why
 
 
+def test_only_profiles_of_a_folder_are_offered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    (tmp_path / "mine.toml").write_text("name = 'mine'\n\n[[requirements]]\nlimit = 1.0\n")
+    with pytest.raises(UsageError) as caught:
+        load_profile("nothing-like-it")
+    assert "mine" in str(caught.value) and "pyproject" not in str(caught.value)
+
+
 def test_an_unknown_name_gives_close_matches_and_the_list():
     with pytest.raises(UsageError) as caught:
         load_profile("disco-artic")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from typer.main import get_command
 
 from edgebench.cli.main import app
 from edgebench.judge.metrics import required_metrics
-from edgebench.judge.trial import Estimate, EstimateKey, Trial
+from edgebench.judge.trial import Ended, Estimate, EstimateKey, Trial
 from edgebench.judge.verdicts.next_steps import next_steps, option_steps, passing_limit, settling_steps
 from edgebench.judge.verdicts.verdict import NextStep, Word, verdict_of
 from tests.judge.trials import STEADY, declared, exact, judge, meter, profile_of, size, trial
@@ -27,6 +28,13 @@ def only(measured: Trial, **requirement: Any) -> NextStep:
     word, (step,) = steps(measured, **requirement)
     assert word in ("inconclusive", "unknown")
     return step
+
+
+def test_an_interrupted_trial_is_resumed_before_it_takes_more_sessions() -> None:
+    two, ended = trial(STEADY[:2]), Ended("interrupted", 2, None, (), "interrupted after 2 sessions")
+    assert only(two, limit=1.1).kind == "more sessions"
+    assert only(replace(two, ended=ended), limit=1.1) == NextStep("resume", ("--resume",))
+    assert only(replace(two, ended=ended), quantity="mass_g", limit=100.0).kind == "declare"
 
 
 def limit_of(measured: Trial, **requirement: Any) -> Any:

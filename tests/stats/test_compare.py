@@ -113,3 +113,7 @@ def test_likes_need_enough_sessions_to_be_called_the_same_and_wild_ones_none_tha
     assert needed is not None and 5 <= needed <= 12
     assert sessions_to_decide([1.0, 2.0, 0.1], [1.0, 2.0, 0.1]) is None
     assert sessions_to_decide([1.0, 1.0], [1.1, 1.1]) == 3
+
+
+def test_more_sessions_are_proposed_than_there_are():
+    assert sessions_to_decide([1.0] * 4, [1.1] * 6) == 7

@@ -405,6 +405,12 @@ class _MetricOfPair:
         """Estimates of A and of B that represent the metric."""
         return self.a.trial.estimate(self.metric.name), self.b.trial.estimate(self.metric.name)
 
+    @property
+    def values(self) -> tuple[float, float] | None:
+        """Values of both sides; None if one is missing."""
+        a, b = (estimate.value for estimate in self.estimates)
+        return None if a is None or b is None else (a, b)
+
     def result(self, word: Word = "not compared", **fields: Any) -> MetricComparison:
         """Comparison with these fields, and the two values unless the fields have others."""
         a, b = self.estimates
@@ -465,8 +471,7 @@ class _MetricOfPair:
         if metric.belongs_to == "pass" and _pass_of(a.scene) != _pass_of(b.scene):
             return f"a pass of A is {a.trial.scene.text}, of B {b.trial.scene.text}"
         untimed = [" and ".join(side.trial.scene.untimed_stages) for side in (a, b)]
-        has_both = all(estimate.value is not None for estimate in self.estimates)
-        if metric.part and untimed[0] != untimed[1] and has_both:
+        if metric.part and untimed[0] != untimed[1] and self.values is not None:
             lacking = [
                 f"{side} is without {names}" for side, names in zip("AB", untimed, strict=True) if names
             ]
@@ -505,7 +510,6 @@ class _MetricOfPair:
         if outcome.p is not None and outcome.word == "undecided":
             reason = "the sessions differ by too much to tell"
             needed = sessions_to_decide(a, b, **rule)
-            needed = None if needed is None else max(needed, len(a) + 1, len(b) + 1)
             if share > self.threshold.minimum_effect:
                 reason, needed = f"ticks of the clocks are {share:.2g} of the times: too coarse to tell", None
         # Sessions of both results are not independent.
@@ -540,9 +544,9 @@ class _MetricOfPair:
 
     def _exactly(self) -> MetricComparison:
         """Comparison of two numbers without uncertainty, which needs no test."""
-        a, b = (estimate.value for estimate in self.estimates)
-        if a is None or b is None:
+        if self.values is None:
             return self._missing()
+        a, b = self.values
         if a <= 0 or b <= 0:
             return self.result(reason="a value is not above 0, and a ratio says nothing of it")
         ratio = b / a
@@ -553,9 +557,9 @@ class _MetricOfPair:
 
     def _by_images(self) -> MetricComparison:
         """Comparison image by image where both predicted one set; else of two shares, if classes agree."""
-        a, b = self.estimates
-        if a.value is None or b.value is None:
+        if self.values is None:
             return self._missing()
+        a, b = self.estimates
         set_name: SetName = "scene" if self.metric.share_of == "patch" else "images"
         counted: Counted = "patches" if set_name == "scene" else "images"
         sides: dict[str, Any] = {"a_n": a.n, "b_n": b.n, "counted": counted}
@@ -592,8 +596,7 @@ class _MetricOfPair:
     def _by_scores(self) -> MetricComparison:
         """Comparison of areas under ROC curves, sample by sample where both scored one set."""
         scores_a, scores_b = self.a.scored(), self.b.scored()
-        has_both = all(estimate.value is not None for estimate in self.estimates)
-        if not has_both or scores_a is None or scores_b is None:
+        if self.values is None or scores_a is None or scores_b is None:
             return self._missing()
         is_paired = self._predicted_one_set("images") and list(map(len, scores_a)) == list(map(len, scores_b))
         delta, p = area_difference(scores_a, scores_b, paired=is_paired)
@@ -604,10 +607,13 @@ class _MetricOfPair:
 
     def _by_counts(self, counted: Counted, note: str = "") -> MetricComparison:
         """Comparison of two shares k of n, such as the sessions that failed."""
-        a, b = self.estimates
-        if a.value is None or b.value is None:
+        if self.values is None:
             return self._missing()
-        counts = (round(a.value * a.n), a.n), (round(b.value * b.n), b.n)
+        a, b = self.estimates
+        counts = tuple(
+            (round(value * estimate.n), estimate.n)
+            for value, estimate in zip(self.values, self.estimates, strict=True)
+        )
         sides = {"a_n": a.n, "b_n": b.n, "counted": counted, "test": "Fisher", "note": note}
         return self._in_points(share_difference(*counts), fisher(*counts), **sides)
 

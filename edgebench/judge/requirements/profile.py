@@ -228,7 +228,7 @@ class Profile(Strict):
     @property
     def implied(self) -> Requirement | None:
         """Requirement that its schedule is kept; None without a schedule, or where it states one."""
-        required = (each for each in self.requirements if each.quantity == "load" and not each.wanted)
+        required = (limit for limit in self.requirements if limit.quantity == "load" and not limit.wanted)
         keeps = any(load.schedule == self.schedule and load.base_limit <= 1 for load in required)
         if self.schedule is None or keeps:
             return None

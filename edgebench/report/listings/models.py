@@ -228,9 +228,12 @@ def print_cleaned(
     """Print what was removed, or with `dry_run` would be, and what is left of the cache."""
     gone, rest = _record(removed), _record(left)
     document = {
-        "folder": str(root), "dry_run": dry_run, "removed": gone, "left": rest,
+        "folder": str(root),
+        "dry_run": dry_run,
+        "removed": gone,
+        "left": rest,
         "not_of_the_cache": list(others),
-    }  # fmt: skip
+    }
     done, remains = ("would remove", "would be left") if dry_run else ("removed", "left")
     notes = Notes.of([f"{remains}: {_counted(rest)}", _others(others)])
     blocks = [Text(f"{root}: {done} {_counted(gone)}"), *_kinds(gone), notes]

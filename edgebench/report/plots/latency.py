@@ -146,8 +146,8 @@ def ratios_to_quickest(ordered: Sequence[Trial]) -> dict[str, Estimate]:
         if min(first_s.size, trial_s.size) < MIN_SESSIONS:
             ratio = Estimate(panels.value_of(trial.latency) / panels.value_of(first.latency))
         else:
-            found = ratios(first_s, trial_s)
-            ratio = Estimate(float(found.ratio), float(found.low), float(found.high))
+            slower = ratios(first_s, trial_s)
+            ratio = Estimate(float(slower.ratio), float(slower.low), float(slower.high))
         found_ratios[trial.key] = ratio
     return found_ratios
 
@@ -271,9 +271,10 @@ def stages(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
     colours = {stage: colour for stage, colour in STACKED_STAGES.items() if stage in present}
     colours |= zip((stage for stage in present if stage not in STACKED_STAGES), itertools.cycle(_OWN_COLOURS))
     scale = panels.Scale(
-        "Time per patch, ms\nmean of session medians", "ms",
+        "Time per patch, ms\nmean of session medians",
+        "ms",
         [Estimate(0.0), *(Estimate(_patch_ms(trial)) for _, group in groups for trial in group)],
-    )  # fmt: skip
+    )
 
     def draw(axes: Axes, group: Sequence[Trial]) -> None:
         reached, totals = np.zeros(len(group)), np.array(list(map(_patch_ms, group)))
@@ -287,10 +288,17 @@ def stages(trials: Sequence[Trial], *, ax: panels.Place = None) -> list[Axes]:
             else:
                 starts = np.maximum(0.0, totals - widths)
             bars = axes.barh(
-                range(len(group)), widths, np.where(is_narrow, 0.3, 0.8), starts, color=colour,
-                edgecolor="white", linewidth=0, zorder=1 if stage == "infer" else 2,
-                hatch="///" if stage == "preprocess" else "", label=drawing.label(stage),
-            )  # fmt: skip
+                range(len(group)),
+                widths,
+                np.where(is_narrow, 0.3, 0.8),
+                starts,
+                color=colour,
+                edgecolor="white",
+                linewidth=0,
+                zorder=1 if stage == "infer" else 2,
+                hatch="///" if stage == "preprocess" else "",
+                label=drawing.label(stage),
+            )
             for bar, trial in zip(bars.patches, group, strict=True):
                 if stage in stages_by_key[trial.key]:
                     time = words.number(stages_by_key[trial.key][stage])

@@ -225,9 +225,15 @@ def draw_line(axes: Axes, xy: tuple[Any, Any], number: int, name: str, text: str
     """Draw a trial's line in the style of its number, with its name in the legend and a tooltip."""
     turn, place = divmod(number, len(drawing.PALETTE))
     [line] = axes.plot(
-        *xy, color=drawing.PALETTE[place], marker=drawing.MARKERS[place], markersize=4, linewidth=1.3,
-        linestyle=_LINES[turn % len(_LINES)], label=drawing.label(name, 60), **look,
-    )  # fmt: skip
+        *xy,
+        color=drawing.PALETTE[place],
+        marker=drawing.MARKERS[place],
+        markersize=4,
+        linewidth=1.3,
+        linestyle=_LINES[turn % len(_LINES)],
+        label=drawing.label(name, 60),
+        **look,
+    )
     drawing.mark(line, "trial", text)
 
 
@@ -380,18 +386,27 @@ class Scale:
             text = f"{drawing.label(names[0], 26)}: {limit:.4g} {self.unit}{more}"
             if named and which == "y":
                 axes.annotate(
-                    text, (0.01, limit), xycoords=axes.get_yaxis_transform(), xytext=(0, 2),
-                    textcoords="offset points", fontsize=_LABEL,
+                    text,
+                    (0.01, limit),
+                    xycoords=axes.get_yaxis_transform(),
+                    xytext=(0, 2),
+                    textcoords="offset points",
+                    fontsize=_LABEL,
                     path_effects=[withStroke(linewidth=2.5, foreground="white")],
-                )  # fmt: skip
+                )
             elif named:
                 place = axes.get_xaxis_transform()
                 is_left = float((place - axes.transAxes).transform((limit, 1.0))[0]) < 0.5
                 axes.annotate(
-                    text, (limit, 1.0), xycoords=place, xytext=(0, 4 + 72 * _LINE * number),
-                    textcoords="offset points", fontsize=_LABEL, ha="left" if is_left else "right",
+                    text,
+                    (limit, 1.0),
+                    xycoords=place,
+                    xytext=(0, 4 + 72 * _LINE * number),
+                    textcoords="offset points",
+                    fontsize=_LABEL,
+                    ha="left" if is_left else "right",
                     annotation_clip=False,
-                )  # fmt: skip
+                )
 
 
 def limits_note(*scales: Scale) -> str:

@@ -129,9 +129,13 @@ def _strips(trial: Trial, limit: int) -> Strips:
     p90s = [np.percentile(part, 90) if part.size >= LEAST_FOR_P90 else np.nan for part in sessions]
     lowest, medians = ([function(session) for session in sessions] for function in (np.min, np.median))
     return Strips(
-        np.concatenate(x), np.concatenate(y), np.array([starts, starts + 0.88 * width]),
-        np.array(lowest), np.array(medians), np.array(p90s),
-    )  # fmt: skip
+        np.concatenate(x),
+        np.concatenate(y),
+        np.array([starts, starts + 0.88 * width]),
+        np.array(lowest),
+        np.array(medians),
+        np.array(p90s),
+    )
 
 
 def thinned(values: Floats, limit: int) -> NDArray[np.int64]:
@@ -179,8 +183,8 @@ def _draw_trial(axes: Axes, place: int, trial: Trial, name: str, strips: Strips,
     [line] = axes.plot(x, strips.y, color=colour, linewidth=0.8, marker=marker, markersize=4, zorder=2)
     drawing.mark(line, "trial", f"{name}: {_medians(trial)}")
     axes.hlines(strips.median, starts, ends, color=drawing.INK, linewidth=1.5, zorder=3)
-    for name, values in (("minimum", strips.lowest), ("p90", strips.p90)):
-        look = {"marker": _MARKERS[name], "zorder": 3, **_POINT}
+    for statistic, values in (("minimum", strips.lowest), ("p90", strips.p90)):
+        look = {"marker": _MARKERS[statistic], "zorder": 3, **_POINT}
         axes.plot((starts + ends) / 2, np.minimum(values, high), **look)
     above = x[strips.y > high]
     if above.size:

@@ -88,9 +88,12 @@ def timeline(results: StoredResults, trials: Sequence[Trial], *, ax: panels.Plac
 def _draw(axes: Axes, shown: Timeline) -> None:
     for row, (spans_s, steady, name) in enumerate(zip(shown.spans_s, shown.steady, shown.names, strict=True)):
         drawn = axes.broken_barh(
-            [(start, end - start) for start, end in spans_s], (row - 0.35, 0.7), edgecolors="white",
-            facecolors=np.where(steady, drawing.SKY, drawing.QUIET).tolist(), linewidth=0.4,
-        )  # fmt: skip
+            [(start, end - start) for start, end in spans_s],
+            (row - 0.35, 0.7),
+            edgecolors="white",
+            facecolors=np.where(steady, drawing.SKY, drawing.QUIET).tolist(),
+            linewidth=0.4,
+        )
         counted = words.counted(int(steady.sum()), "pass", "passes")
         drawing.mark(drawn, "trial", f"worker {name}: {counted} within the common time")
     for edge_s in (0.0, shown.common_s):
