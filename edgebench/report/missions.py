@@ -11,7 +11,7 @@ from rich.console import Console
 from edgebench.errors import EdgeBenchError
 from edgebench.judge.document import Document, estimate_document, plain
 from edgebench.judge.judged import Judged, missions
-from edgebench.judge.mission import DAY_S, Mission
+from edgebench.judge.mission import DAY_S, NO_SCHEDULE, Mission
 from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.trial import MISSING, Trial
@@ -165,7 +165,7 @@ def brief_missions(judged: Judged) -> list[BriefMissions]:
 def _brief(judged: Judged, profile: Profile) -> BriefMissions:
     schedule = profile.stated_schedule
     if schedule is None:
-        return BriefMissions(profile.name, reason="it says no time at which images come")
+        return BriefMissions(profile.name, reason=NO_SCHEDULE)
     trials, profiles = len(judged.trials), len(judged.profiles)
     days = min(DAYS, max(schedule.cycle_s, MOST_IMAGES * schedule.limit_s) / DAY_S)
     command = f"are too many for a report: `edgebench mission --profile {profile.name} --trial KEY`"
