@@ -64,8 +64,12 @@ def _runtime(target: Target) -> list[Finding]:
         found.append(Finding("warning", "plug-in", f"{name}: {fault}", "install its driver, or remove it"))
     if options.provider in runtime.providers or runtime.plugins.get(options.provider):
         return [*found, Finding("ok", "provider", options.provider)]
+    if options.provider in runtime.plugins:
+        message = f"{options.provider} supports no device of this machine"
+        fix = "install the driver of its device, or take another provider (--set provider=NAME)"
+        return [*found, Finding("error", "provider", message, fix)]
     message = f"{options.provider} is not in this build, which has {', '.join(runtime.providers)}"
-    message += ", nor in a plug-in with a device here"
+    message += ", nor in a plug-in"
     fix = (
         "name one of these (--set provider=NAME), install a build with it, such as onnxruntime-gpu, or a "
         "plug-in, such as onnxruntime-ep-openvino, or name its library (--set provider_library=PATH)"

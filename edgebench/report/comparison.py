@@ -136,14 +136,15 @@ def _notes(result: ComparedResult, gate: bool) -> list[Note]:
 
 def _cautions(result: ComparedResult) -> list[str]:
     """Notes on the trials of both sides: messages of their devices, and disturbed sessions."""
-    texts = []
+    sides: dict[str, list[str]] = {}
     for side in ("A", "B"):
         trials = [getattr(pair, side.lower()) for pair in result.pairs]
         cautions = notes.cautions(
             [trial.trial for trial in trials], _trials(trials), (Flag.SAID, *DISTURBANCES)
         )
-        texts += [f"{side}: {note.line}" for note in cautions]
-    return texts
+        for note in cautions:
+            sides.setdefault(note.line, []).append(side)
+    return [f"{' and '.join(named)}: {line}" for line, named in sides.items()]
 
 
 def _trials(trials: Sequence[ComparedTrial]) -> Trials:

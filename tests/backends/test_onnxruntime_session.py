@@ -149,13 +149,14 @@ def register_execution_provider_library(name, path):
         raise RuntimeError("no driver")
     registered.append(name)
 def get_ep_devices():
-    return [Of(ep_name=name, device=Of(type=Of(name=kind))) for name in registered for kind in ("GPU", "NPU")]
+    return [Of(ep_name=name, device=Of(type=Of(name=kind))) for name in registered for kind in ("GPU", "NPU")
+            if "idle" not in name]
 """
 
 
 def test_doctor_lists_plugins_with_their_devices(tmp_path):
     (tmp_path / "onnxruntime.py").write_text(STAND_IN)
-    for name in ("good", "broken"):
+    for name in ("good", "broken", "idle"):
         text = (
             f"get_ep_names = lambda: ['{name}ExecutionProvider']\nget_library_path = lambda: '/{name}.so'\n"
         )
@@ -166,12 +167,15 @@ def test_doctor_lists_plugins_with_their_devices(tmp_path):
     findings = backend.check(target)
     assert [(finding.level, finding.message) for finding in findings if finding.subject == "plug-in"] == [
         ("ok", "goodExecutionProvider: gpu, npu"),
+        ("ok", "idleExecutionProvider: no device here"),
         ("ok", "ownExecutionProvider: gpu, npu"),
         ("warning", "brokenExecutionProvider: RuntimeError: no driver"),
     ]
     assert subjects(target)["provider"].level == "ok"
     broken = Target("ort", "onnxruntime", {"provider": "brokenExecutionProvider"}, launch)
     assert subjects(broken)["provider"].level == "error"
+    idle = subjects(Target("ort", "onnxruntime", {"provider": "idleExecutionProvider"}, launch))["provider"]
+    assert (idle.level, idle.message) == ("error", "idleExecutionProvider supports no device of this machine")
     gone = subjects(Target("ort", "onnxruntime", {"provider": "goneExecutionProvider"}, launch))["provider"]
     assert gone.level == "error"
     assert "provider_library=PATH" in gone.fix

@@ -39,14 +39,15 @@ def plugin_of(runtime: Any, options: Dict[str, Any]) -> Plugin:
         )
     devices = devices_of(runtime, provider, library)
     types = [device_type(device) for device in devices]
-    if not devices or wanted not in ("", *types):
+    if not devices:
         raise RuntimeError(
-            "{} of {} finds no {} here, but {}; {}".format(
-                provider,
-                library,
-                wanted or "device",
-                ", ".join(types) or "none",
-                "choose among these (--set provider_device=TYPE)" if types else "check the driver",
+            "{} of {} supports no device of this machine; install the driver of its device, "
+            "or take another provider".format(provider, library)
+        )
+    if wanted not in ("", *types):
+        raise RuntimeError(
+            "{} of {} finds no {} here, but {}; choose among these (--set provider_device=TYPE)".format(
+                provider, library, wanted, ", ".join(types)
             )
         )
     device = devices[types.index(wanted) if wanted else 0]
