@@ -88,7 +88,7 @@ class Sampled:
         previous, values = trial.estimate(metric.name), trial.values_of(metric.name)
         statistic, certainty = conditions.statistic, conditions.certainty
         if trial.is_shared and metric.is_latency and statistic == "median":
-            return slowest_worker(trial, metric.name, certainty) or previous
+            return slowest_worker(trial, metric.name, certainty.at_least(trial.confidence)) or previous
         is_kept = statistic == metric.statistics[0] and certainty == STATED
         if is_kept or not values or impossible_reason(values, metric.name):
             return previous

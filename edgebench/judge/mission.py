@@ -14,7 +14,8 @@ from functools import lru_cache, partial
 import numpy as np
 
 from edgebench.errors import UsageError
-from edgebench.judge.power.limits import bounded, objection_to
+from edgebench.judge.metrics import METRICS
+from edgebench.judge.power.limits import bounded, estimate_of_rail, objection_to
 from edgebench.judge.requirements.schedule import Schedule
 from edgebench.judge.sessions import over_medians
 from edgebench.judge.trial import STATED, Certainty, Conditions, Estimate, Trial
@@ -33,6 +34,7 @@ MOST_CYCLES, MOST_LIMITED_IMAGES = 1_000, 1_000_000
 OVERLOADED = "overloaded:"
 """Beginning of the reason why nothing is simulated of a trial that does not keep up."""
 NO_SCHEDULE = "the profile says no time at which images come ([schedule])"
+NO_DEADLINE = "the schedule has no deadline"
 NO_METER = "no meter"
 OF_PERIOD = "its passes were paced: the energy of an image holds the pauses of its run"
 
@@ -61,7 +63,9 @@ class Mission:
     """Internal: estimates by name, as `edgebench.report.missions.FIGURES` describes them."""
 
 
-def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, seed: int) -> Mission:
+def mission_of(
+    trial: Trial, profile: str, schedule: Schedule, *, cycles: int, seed: int, certainty: Certainty = STATED
+) -> Mission:
     """Mission of a trial over a number of cycles, shared out among its sessions.
 
     Args:
@@ -71,12 +75,13 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
         cycles: cycles over all sessions, at least 1; each session has one at least. The backlog and its
             storage are of LEAST_CYCLES per session where these are more, as far as MOST_IMAGES allow.
         seed: seed of the draws; the same seed gives the same numbers.
+        certainty: confidence of the ends.
 
     Raises:
         UsageError: more than MOST_IMAGES images, of a trial that is not overloaded.
     """
     images, cycle_s = schedule.images, schedule.cycle_s
-    load_share = load_estimate(trial, schedule)
+    load_share = load_estimate(trial, schedule, certainty)
     load = load_share.value
     is_overloaded = None if load is None else load > 1
     if is_overloaded is False and cycles * images > MOST_IMAGES:
@@ -85,12 +90,12 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
             f"the mission has {cycles * images:,} images, and at most {MOST_IMAGES:,} are simulated",
             fix=f"--days {days:.3g} or less" if days else "a schedule of fewer images a cycle",
         )
-    start_j, break_even_s, idle_w = _start_of(trial)
+    start_j, break_even_s, idle_w = _start_of(trial, certainty)
     least_pause_s = np.inf if break_even_s.value is None else break_even_s.value
     sessions = [np.asarray(values) for values in trial.values_of("image_s") if len(values)]
     cycles_per_session = -(-cycles // max(1, len(sessions)))
 
-    def play(cycles: int) -> list[Worked]:
+    def work(cycles: int) -> list[Worked]:
         generators = np.random.default_rng(seed).spawn(len(sessions))
         return [
             work_through(values, cycle_of(schedule), cycles, generator, least_pause_s)
@@ -98,10 +103,13 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
             if is_overloaded is False
         ]
 
+    def play(cycles: int) -> list[Worked]:
+        return trial.once(("worked", schedule, seed, cycles), lambda: work(cycles))
+
     worked = waiting = play(cycles_per_session)
     has_tail = cycles_per_session >= LEAST_CYCLES
     if not has_tail and LEAST_CYCLES * len(sessions) * images <= MOST_IMAGES:
-        has_tail, waiting = True, trial.once(("waiting", schedule, seed), lambda: play(LEAST_CYCLES))
+        has_tail, waiting = True, play(LEAST_CYCLES)
     tick_s, passes = trial.ticks.get("image_s", 0.0), sum(map(len, sessions))
     ticks_s = {"busy_s": tick_s * images, "age_s": tick_s, "oldest_s": tick_s}
     unknown = load_share.reason if load is None else overload(load) if is_overloaded else ""
@@ -121,7 +129,8 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
         if growing and name != "busy_s":
             reason = f"{growing} of {len(worked)} sessions overloaded: the backlog grows without end"
             return Estimate(n=passes, reason=reason)
-        estimate = over_medians([float(getattr(session, name)) for session in played], n=passes)
+        numbers = [float(getattr(session, name)) for session in played]
+        estimate = over_medians(numbers, certainty, n=passes)
         estimate = estimate.widened(ticks_s.get(name, 0.0))
         if name != "busy_s" and load_share.high is not None and load_share.high > 1:
             doubt = f"it may not keep up: its load is up to {load_share.high:.3g}"
@@ -136,7 +145,7 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
         reason = f"no 99th percentile over cycles: {too_many}"
         backlog_p99 = Estimate(n=passes, reason=reason, final=True)
     duty_cycle = _combined(lambda time_s: time_s / cycle_s, over("busy_s", cycle_s))
-    no_deadline = Estimate(reason="the schedule has no deadline")
+    no_deadline = Estimate(reason=NO_DEADLINE)
 
     def storage(images: Estimate) -> Estimate:
         picture = trial.scene.image_bytes
@@ -152,7 +161,7 @@ def mission_of(trial: Trial, profile: str, schedule: Schedule, *, cycles: int, s
         "age_s": over("age_s"),
         "oldest_s": over("oldest_s"),
         "missed": no_deadline if schedule.deadline_s is None else over("missed", 1.0),
-        **_energies(trial, schedule, busy_s, worked, start_j, idle_w),
+        **_energies(trial, schedule, busy_s, worked, start_j, idle_w, certainty),
         "break_even_s": break_even_s,
     }
     names = trial.key, trial.target, trial.variant, trial.mark, profile
@@ -197,24 +206,27 @@ def overload(load: float) -> str:
 # Energy of one cycle of a schedule, by the state of the device in its pauses.
 
 
-def _of_rail(trial: Trial, metric: str) -> Estimate:
+def _of_rail(trial: Trial, metric: str, certainty: Certainty = STATED) -> Estimate:
     """Estimate of the rail that represents the board, or why it is missing."""
-    if not trial.rails or trial.period_s is not None:
-        return Estimate(reason=OF_PERIOD if trial.rails else trial.estimate(metric).reason or NO_METER)
     estimate = trial.estimate(metric)
+    if not trial.rails or trial.period_s is not None:
+        return Estimate(reason=OF_PERIOD if trial.rails else estimate.reason or NO_METER)
+    if certainty != STATED:
+        conditions = Conditions("median", certainty)
+        estimate = estimate_of_rail(trial, trial.rails[0], METRICS[metric], conditions)
     reason = "" if estimate.value is not None else estimate.reason or trial.rails[0].reason or NO_METER
     return Estimate(estimate.value, estimate.low, estimate.high, n=estimate.n, reason=reason)
 
 
-def _start_of(trial: Trial) -> tuple[Estimate, Estimate, Estimate]:
+def _start_of(trial: Trial, certainty: Certainty) -> tuple[Estimate, Estimate, Estimate]:
     """Energy of a start at the mean power of the passes; the pause that costs as much idling; idle power."""
-    mean_w, idle_w = _of_rail(trial, "power_mean_w"), _of_rail(trial, "power_idle_w")
+    mean_w, idle_w = _of_rail(trial, "power_mean_w", certainty), _of_rail(trial, "power_idle_w")
     idle_w = replace(idle_w, low=idle_w.value, high=idle_w.value)
     if idle_w.value is None and idle_w.reason == NO_METER and trial.rails:
         idle_w = Estimate(reason="its meter saw no idle time")
     start_times = [values[0] for values in trial.values_of("start_s")]
     unmeasured = Estimate(reason="the time of a start was not measured")
-    start_s = over_medians(start_times) if start_times else unmeasured
+    start_s = over_medians(start_times, certainty) if start_times else unmeasured
     start_j = _combined(operator.mul, mean_w, start_s)
     nothing = Estimate(reason=start_j.reason or "it draws nothing when idle")
     return start_j, nothing if idle_w.value == 0 else _combined(operator.truediv, start_j, idle_w), idle_w
@@ -227,13 +239,15 @@ def _energies(
     worked: Sequence[Worked],
     start_j: Estimate,
     idle_w: Estimate,
+    certainty: Certainty,
 ) -> dict[str, Estimate]:
     """Energy per cycle in J: without the pauses; idle in them; switched off where that saves energy.
 
     Switched off in each pause longer than the break-even one, the device is started again, at the power of
     its passes, for the next image.
     """
-    active = _combined(lambda image_j: image_j * schedule.images, _of_rail(trial, "energy_j"))
+    image_j = _of_rail(trial, "energy_j", certainty)
+    active = _combined(lambda energy_j: energy_j * schedule.images, image_j)
     # The most that is taken off leaves the least.
     idle = _combined(
         lambda busy_s, work_j, idle_w: work_j + max(0.0, schedule.cycle_s - busy_s) * idle_w,
@@ -245,7 +259,7 @@ def _energies(
     if idle.value is not None and start_j.value is not None and idle_w.value is not None:
         watts, joules = idle_w.value, start_j.value
         saved = (session.long_pauses_s * watts - session.long_pauses * joules for session in worked)
-        saved_j = over_medians([max(0.0, energy_j) for energy_j in saved])
+        saved_j = over_medians([max(0.0, energy_j) for energy_j in saved], certainty)
         spared_j = Estimate(saved_j.value, saved_j.high, saved_j.low)
     off = _combined(operator.sub, idle, spared_j)
     return {"energy_j.active": active, "energy_j.idle": idle, "energy_j.off": off}
@@ -284,8 +298,8 @@ def simulated_estimate(trial: Trial, name: str, conditions: Conditions) -> Estim
         too_much = overload(least) if least is not None and least > 1 else ""
         return load.with_notes(too_much)
     cycles = max(1, min(MOST_CYCLES, MOST_LIMITED_IMAGES // schedule.images))
-    play = partial(mission_of, trial, "", schedule, cycles=cycles, seed=0)
-    estimate = trial.once(("mission", schedule), play).estimates[name]
+    simulate = partial(mission_of, trial, "", schedule, cycles=cycles, seed=0, certainty=certainty)
+    estimate = trial.once(("mission", schedule, certainty), simulate).estimates[name]
     if name.startswith("energy_j"):
         if not trial.rails or estimate.value is None:
             return estimate

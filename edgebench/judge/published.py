@@ -146,7 +146,7 @@ class FigureEntry(_Entry):
         if self.k is not None and self.n is not None:
             return replace(share_right(self.k, self.n, *notes), basis="published")
         if self.value is not None:
-            times = SCENE.patches // self.patches if self.patches else 1
+            times = SCENE.patches / self.patches if self.patches else 1
             scaled = f" (the published number times {times:g})" if times > 1 else ""
             reason = f"published without an interval{scaled}"
             estimate = Estimate(self.value * unit * times, reason=reason)

@@ -37,6 +37,8 @@ Schema = dict[str, Any]
 # CSV: one row per trial, empty where an estimate is missing.
 
 
+MOST_CHARACTERS = 32_000
+"""Longest text of a cell of CSV: a spreadsheet's holds 32,767 characters."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -72,8 +74,8 @@ def safe_cell(value: Any) -> Any:
     """Value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
     if not isinstance(value, str):
         return plain(value)
-    text = words.plain(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    text = words.plain(value, MOST_CHARACTERS)
+    return f"'{text}" if text.startswith(_FORMULA) and text != words.MISSING else text
 
 
 # The --json document.

@@ -72,10 +72,13 @@ def print_history(
 
 
 def _one_by_one(series: Sequence[TrialSeries], options: Sequence[str]) -> list[Block]:
-    """Command that shows the first of several series result by result."""
-    if len(series) < 2:
+    """Command that shows the first series that it names alone, of several, result by result."""
+    by_name = words.grouped(((entry.target, entry.variant), entry) for entry in series)
+    lone = next((name for name, entries in by_name.items() if len(entries) == 1), None)
+    if len(series) < 2 or lone is None:
         return []
-    names = [words.plain(series[0].target, 60), "--trial", words.plain(series[0].variant, 120)]
+    target, variant = lone
+    names = [words.plain(target, 60), "--trial", words.plain(variant, 120)]
     command = shlex.join(["edgebench", "history", *names, *options])
     return [Notes.of(["Result by result:"]), Command(command)]
 
@@ -196,11 +199,11 @@ def dates(points: Sequence[HistoryPoint]) -> list[str]:
 
 
 def _results(series: TrialSeries, name: str) -> list[Block]:
-    changed = {change.result for change in series.changes}
+    changed = {change.at for change in series.changes}
     columns = (Column("date (UTC)", figures=True), Column("result", long=True), *_value_columns([series]))
     rows = tuple(
-        (day, point.result + " *" * (point.result in changed), *_value_cells(series, point))
-        for day, point in zip(dates(series.results), series.results, strict=True)
+        (day, point.result + " *" * (place in changed), *_value_cells(series, point))
+        for place, (day, point) in enumerate(zip(dates(series.results), series.results, strict=True))
     )
     shown = min(len(series.results), _LONGEST_TREND)
     marked = ["* The level changed here."] if changed else []

@@ -76,7 +76,8 @@ class VerdictText:
             margin = f", {self.margin[1:]} to spare"
         is_declared = self.verdict.estimate.basis.startswith("declared ")
         value = words.judged(self.verdict) if is_declared else words.value(self.verdict)
-        return f"{self.limit}: {'not measured' if value == words.MISSING else value}{margin}"
+        missing = "not measured" if self.word == "unknown" else "no value"
+        return f"{self.limit}: {missing if value == words.MISSING else value}{margin}"
 
     @property
     def short(self) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from edgebench.judge.judged import Judged
+from edgebench.judge.trial import Trial
 from edgebench.judge.verdicts.next_steps import settling_steps
-from edgebench.judge.verdicts.verdict import NextStep
-from edgebench.report import words
+from edgebench.judge.verdicts.verdict import NextStep, Verdict
+from edgebench.report import notes, words
+from edgebench.report.answer import MOST_CHARACTERS
 from edgebench.report.environment import command_line
 from edgebench.results.listing import default_output_dir
 from edgebench.results.redaction import exported
@@ -101,34 +103,30 @@ def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
     details: dict[str, list[tuple[str, tuple[str, str]]]] = {label: [] for label in _LABELS}
     options: dict[str, dict[Hashable, tuple[str, ...]]] = {label: {} for label in _LABELS}
     for subject, group in groups.items():
-        verdict_words, trial, reason = (
-            {verdict.word for verdict in group},
-            measured[group[0].trial],
-            group[0].reason,
-        )
+        trial, reason = measured[group[0].trial], group[0].reason
+        verdict_words = {verdict.word for verdict in group}
         is_unknown = verdict_words == {"unknown"}
         is_in_all = len({verdict.trial for verdict in group}) == len(measured) > 1
         if not is_unknown and not (is_in_all and verdict_words == {"inconclusive"}):
             continue
-        steps = settling_steps(trial, group[0])
+        if is_unknown:
+            label, detail, steps = "Not measured", "", settling_steps(trial, group[0])
+        else:
+            label, (detail, steps) = "Undecided for all", _undecided(group, measured)
         able = (step for step in steps if is_unknown or (step.arguments and step.kind != "declare"))
         step = next(able, NextStep("measure"))
         arguments = () if is_published else step.arguments
-        label, detail = "Not measured", ""
-        if not is_unknown:
-            to_settle = f"to settle it: {words.listed([*map(words.next_step, steps)], 'or')}" if steps else ""
-            label, detail = "Undecided for all", joined(reason, to_settle)
-        elif reason == trial.doubts.get("machine"):
+        if is_unknown and reason == trial.doubts.get("machine"):
             label, detail = "Not judged", reason
-        elif is_published:
+        elif is_unknown and is_published:
             label = "Not published"
-        elif not arguments:
+        elif is_unknown and not arguments:
             detail = f"to add it: {step.reason}" if step.reason else reason
-        elif step.kind == "declare":
+        elif is_unknown and step.kind == "declare":
             label = "Not declared"
-        elif arguments[0] in _run(judged):  # the run had the option and got nothing by it
+        elif is_unknown and arguments[0] in _run(judged):  # the run had the option and got nothing by it
             detail, arguments = reason, ()
-        details[label].append((words.plain(detail), subject))
+        details[label].append((words.plain(detail, MOST_CHARACTERS), subject))
         if arguments:  # of one option the last value stands for the others, unless it is a declaration
             options[label][arguments if step.kind == "declare" else arguments[0]] = arguments
     facts = []
@@ -146,6 +144,26 @@ def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
             fact = replace(fact, command=run_command(judged, added), added=" ".join(added))
         facts.append(fact)
     return facts
+
+
+def _undecided(group: Sequence[Verdict], trials: Mapping[str, Trial]) -> tuple[str, tuple[NextStep, ...]]:
+    """Reasons of undecided verdicts on trials, and the steps that settle all; no steps where these differ.
+
+    Reasons that differ in their numbers alone are one, that of the first trial.
+    """
+    named = notes.Trials.of(list(trials.values()))
+    kinds = words.grouped((notes.kind_of(verdict.reason), verdict) for verdict in group).values()
+    steps_by_kind = [settling_steps(trials[verdicts[0].trial], verdicts[0]) for verdicts in kinds]
+    shared_steps = steps_by_kind[0] if len(set(steps_by_kind)) == 1 else ()
+    details = []
+    for verdicts, steps in zip(kinds, steps_by_kind, strict=True):
+        who = f"{named.several([verdict.trial for verdict in verdicts])}: " if len(kinds) > 1 else ""
+        details.append(f"{who}{joined(verdicts[0].reason, '' if shared_steps else _to_settle(steps))}")
+    return joined(*details, _to_settle(shared_steps)), shared_steps
+
+
+def _to_settle(steps: Sequence[NextStep]) -> str:
+    return f"to settle it: {words.listed([*map(words.next_step, steps)], 'or')}" if steps else ""
 
 
 def _named(subjects: Iterable[tuple[str, str]], titles: Mapping[str, str]) -> str:

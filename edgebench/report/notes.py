@@ -40,6 +40,11 @@ class Trials:
         """Names of these trials, by key."""
         return cls(trial_names(trials), {trial.key: words.plain(trial.target, 60) for trial in trials})
 
+    @property
+    def everyone(self) -> str:
+        """All trials in words, as from `several`."""
+        return self.several(list(self.names))
+
     def several(self, keys: Sequence[str]) -> str:
         """`0.25 int8`, `all 9 trials`, `all 3 trials of nano`, `12 of 18 trials (a, b, c and 9 more)`."""
         return self.named(keys)[0]
@@ -69,6 +74,11 @@ def _all_of(count: int) -> str:
     return "both trials" if count == 2 else f"all {count} trials"
 
 
+def kind_of(text: str) -> str:
+    """Sentence without its numbers: the same for sentences that differ in them alone."""
+    return _NUMBER.sub("0", text)
+
+
 def shared(statements: Iterable[tuple[str, str]], trials: Trials, *, ranges: bool = False) -> list[Note]:
     """Note per sentence, in order of first appearance; `statements` are (key of a trial, sentence) pairs.
 
@@ -77,7 +87,7 @@ def shared(statements: Iterable[tuple[str, str]], trials: Trials, *, ranges: boo
     return _grouped(
         [(key, text) for key, text in statements if text],
         trials,
-        kind=lambda text: _NUMBER.sub("0", text) if ranges else text,
+        kind=kind_of if ranges else str,
         own=str,
         together=_with_ranges,
     )

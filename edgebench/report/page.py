@@ -108,27 +108,30 @@ def _facts(judged: Judged, titles: dict[str, str]) -> list[Fact]:
     if not titles:
         command = fit_command(judged, "--profile", "disco-realtime")
         facts.append(Fact("Not judged", "No profile was given.", command))
-    facts += _noted("Note", doubts(judged, named))
+    facts += _noted("Note", doubts(judged, named), named)
     facts += open_facts(judged, titles)
     is_unfinished = any(
         trial.status in ("not_run", "partial", "failed") and not continuation(record, trial.target)
         for trial in trials
     )
-    facts += _noted("Incomplete", incomplete, resume_command(judged) if is_unfinished else "")
-    facts += _noted("Ended", notes.shared(ended, named))
+    facts += _noted("Incomplete", incomplete, named, resume_command(judged) if is_unfinished else "")
+    facts += _noted("Ended", notes.shared(ended, named), named)
     return [
         *facts,
         *_failed(trials, named),
-        *_noted("Disturbed", notes.cautions(trials, named, DISTURBANCES)),
+        *_noted("Disturbed", notes.cautions(trials, named, DISTURBANCES), named),
     ]
 
 
-def _noted(label: str, group: Sequence[Note], command: str = "") -> list[Fact]:
-    """First notes of a kind as one fact; none without notes."""
+def _noted(label: str, group: Sequence[Note], named: Trials, command: str = "") -> list[Fact]:
+    """First notes of a kind as one fact; a note of all trials names none. Empty without notes."""
     if not group:
         return []
     more = f"; {len(group) - NOTED} more under Warnings" if len(group) > NOTED else ""
-    texts = (note.text if note.who.startswith(("all", "both")) else note.line for note in group[:NOTED])
+    is_of_several = len(named.names) > 1
+    texts = (
+        note.text if is_of_several and note.who == named.everyone else note.line for note in group[:NOTED]
+    )
     return [Fact(label, f"{'; '.join(texts)}{more}.", command)]
 
 

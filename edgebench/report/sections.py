@@ -274,8 +274,9 @@ def _accuracy(judged: Judged, named: Trials) -> Section:
         Plot("scene"),
         *_under("Outputs compared with golden patches", golden(judged.results, named.names)),
     ]
-    n = max((share.n for share in shares.values()), default=0)
-    gist = f"{words.span(right.values(), 0)} of {n} images right" if right else "not measured"
+    counts = {shares[key].n for key in right}
+    gist = f"{words.span(right.values(), 0)} of {words.span(counts, 0)} images right"
+    gist = gist if right else "not measured"
     return Section("accuracy", "Accuracy", gist, blocks)
 
 

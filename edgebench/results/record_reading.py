@@ -23,6 +23,8 @@ from edgebench.results.layout import (
     RUN_FILE,
     SCHEMA_VERSION,
     SESSION_FILE,
+    SESSIONS_FOLDER,
+    TRIALS_FOLDER,
     inside,
     numbers_in,
     other_version,
@@ -189,6 +191,11 @@ def parse(data: bytes, path: Path | str, model: type[_Model]) -> _Model:
 
 
 def _no_experiment(folder: Path) -> StoredResultError:
+    if _glob(folder, f"{TRIALS_FOLDER}/*/{SESSIONS_FOLDER}/*"):
+        return StoredResultError(
+            f"{folder} has sessions and no {EXPERIMENT_FILE}, which describes them",
+            fix=f"copy {EXPERIMENT_FILE} from a backup of the result",
+        )
     begun = (folder / LOCK_FILE).exists()
     # A run that was stopped before it had the lock leaves its folder empty.
     if begun or not _glob(folder, "*"):

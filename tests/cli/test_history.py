@@ -56,6 +56,17 @@ def test_several_trials_are_a_line_each_and_one_is_shown_result_by_result(folder
         assert done.stderr.startswith("left out: bad\ufffd[2J: experiment.json is damaged")
 
 
+def test_no_command_is_printed_where_none_names_one_series(tmp_path):
+    made = template(tmp_path / "made")
+    experiment, trials = made
+    scene = experiment.scene.model_copy(update={"sha256": "ef" * 32})
+    put_series(tmp_path / "results", made, STEP[:2])
+    put_series(tmp_path / "more", (experiment.model_copy(update={"scene": scene}), trials), STEP[:3])
+    (tmp_path / "more" / "r02").rename(tmp_path / "results" / "r02")
+    assert call(tmp_path / "results").stdout.count(VARIANT) >= 2
+    assert "Result by result" not in call(tmp_path / "results").stdout
+
+
 def test_the_command_below_several_trials_shows_one_of_them(folder):
     done = call(folder, "--last", "9", "--since", "2025-01-02")
     command = shlex.split(done.stdout.splitlines()[-1])

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from edgebench.judge.comparisons.history import followed_metrics, history, targets_of
+from edgebench.judge.sessions import over_medians
+from edgebench.judge.trial import EstimateKey
 from edgebench.results import load as frames
 from edgebench.results.listing import list_results
 from tests.judge.histories import FP32, VARIANT, put_result
@@ -143,6 +145,30 @@ def test_another_metric_and_only_the_trials_that_are_wanted(nightly):
     assert series.results[1].to_previous.word == "same"
     assert series.changes == ()
     assert followed(nightly, metric="energy_j") == []
+
+
+def test_ticks_of_the_clock_are_no_change(made, tmp_path):
+    folder, (experiment, trials) = made
+    (tmp_path / "made").symlink_to(folder / "made")
+    for number, factor in enumerate((1.0, 1.2)):
+        coarse = [
+            replace(trial, ticks={"image_s": 0.2 * trial.estimate("image_s").value}) for trial in trials
+        ]
+        put_result(tmp_path / "coarse", (experiment, coarse), f"r{number}", factor=factor, day=number)
+        put_result(tmp_path / "fine", (experiment, trials), f"r{number}", factor=factor, day=number)
+    assert followed(tmp_path / "fine")[0].results[1].to_previous.word == "worse"
+    assert followed(tmp_path / "coarse")[0].results[1].to_previous.word == "undecided"
+
+
+def test_power_of_paced_passes_is_another_series(made, tmp_path):
+    folder, (experiment, trials) = made
+    (tmp_path / "made").symlink_to(folder / "made")
+    watts = {EstimateKey("power_mean_w", "median"): over_medians((3.0, 3.1, 2.9))}
+    metered = [replace(trial, estimates={**trial.estimates, **watts}) for trial in trials]
+    for number, period_s in enumerate((None, 2.0)):
+        put_result(tmp_path / "r", (experiment, metered), f"r{number}", day=number, period_s=period_s)
+    assert [len(series.results) for series in followed(tmp_path / "r", metric="power_mean_w")] == [1] * 4
+    assert [len(series.results) for series in followed(tmp_path / "r")] == [2] * 2
 
 
 def test_targets_without_settings(made, tmp_path):

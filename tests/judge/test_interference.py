@@ -39,6 +39,16 @@ def test_a_fail_is_judged_again_without_the_disturbed_sessions(limit, word, code
     assert exit_code([judged], [disturbed], False) == code
 
 
+def test_the_sessions_that_settle_it_come_on_top_of_the_disturbed_ones():
+    slow, slower, slowest = DISTURBED
+    sessions = tuple(session for calm in CALM for session in (slow, calm, slower, slowest))
+    disturbed = trial(sessions, disturbed=(9, 12), undisturbed=trial(CALM))
+    (calm,) = settling_steps(trial(CALM), verdict(trial(CALM), limit=1.01))
+    (step,) = settling_steps(disturbed, verdict(disturbed, limit=1.01))
+    assert int(step.arguments[1]) == int(calm.arguments[1]) + 9
+    assert step.reason == f"{calm.reason} without other programs"
+
+
 def test_a_pass_of_disturbed_sessions_stands():
     judged = verdict(trial(DISTURBED, disturbed=(3, 3)), limit=2.5)
     assert (judged.word, "disturbed" in judged.reason) == ("pass", False)

@@ -13,10 +13,10 @@ from edgebench.errors import UsageError
 from edgebench.judge.mission import mission_of
 from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.requirements.schedule import Schedule
-from edgebench.judge.trial import Estimate, SceneOfTrial
+from edgebench.judge.trial import Certainty, Estimate, SceneOfTrial
 from edgebench.judge.verdicts.decision import decisions
 from edgebench.judge.verdicts.next_steps import settling_steps
-from edgebench.judge.verdicts.verdict import exit_code, judge_all, overall
+from edgebench.judge.verdicts.verdict import exit_code, judge_all, overall, verdict_of
 from tests.judge.trials import judge, meter, trial
 
 DAY_S = 86_400.0
@@ -164,6 +164,17 @@ def test_the_energy_of_a_cycle_can_be_limited():
     of_a_chip = made(((4.0,) * 20,) * 3, power=(rail(scope="chip"),))
     assert limited(of_a_chip, "energy_cycle_j", "180 kJ").word == "inconclusive"
     assert limited(of_a_chip, "energy_cycle_j", "170 kJ").word == "fail"
+
+
+@pytest.mark.parametrize("quantity", ["load", "age_s", "energy_cycle_j"])
+def test_a_limit_of_a_mission_is_judged_at_the_certainty_of_the_look(quantity):
+    power = (meter(mean_w=(4.9, 5.0, 5.1), energy_j=(19.0, 20.0, 21.0), idle_w=2.0),)
+    judged = made(((4.0,) * 20, (4.1,) * 20, (4.2,) * 20), power=power)
+    requirement = limited(judged, quantity, 1.0).requirement
+    stated, surer = (verdict_of(judged, requirement, Certainty.of_look(c)).estimate for c in (0.95, 0.999))
+    assert surer.value == stated.value
+    ends: list[Any] = [surer.low, stated.low, stated.high, surer.high]
+    assert ends == sorted(set(ends))
 
 
 def test_the_storage_of_a_backlog_can_be_limited():

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from edgebench.cli.main import app
 from edgebench.judge.metrics import required_metrics
+from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Ended, Estimate, EstimateKey, Trial
 from edgebench.judge.verdicts.next_steps import next_steps, option_steps, passing_limit, settling_steps
 from edgebench.judge.verdicts.verdict import NextStep, Word, verdict_of
@@ -126,6 +127,52 @@ def test_a_step_that_the_trial_or_its_device_cannot_take_is_not_proposed() -> No
     assert "one worker" in only(both, quantity="load_s", limit=9.0).reason
     other = trial(doubts={"machine": "another board"})
     assert "declared board" in only(other, limit=9.0).reason
+
+
+def test_nothing_is_declared_of_a_trial_without_sessions() -> None:
+    body = {"body": "Jetson Orin NX module (mass not known)"}
+    mass = {"quantity": "mass_g", "limit": 9}
+    published = trial((), marks=("published",), **body)
+    assert only(published, **mass).arguments == ("--board", "TARGET=NAME")
+    assert only(trial(status="failed", **body), **mass) == NextStep("resume", ("--resume",))
+    assert steps(trial(marks=("emulated",), **body), **mass) == ("unknown", ())
+
+
+def scheduled(measured: Trial, quantity: str, limit: float, **schedule: Any) -> tuple[NextStep, ...]:
+    limits = [{"name": "it", "quantity": quantity, "limit": limit}]
+    table = {"cycle_s": 60.0, "images": 10, **schedule}
+    profile = Profile.model_validate({"name": "p", "requirements": limits, "schedule": table})
+    verdict = judge(measured, profile)[0]
+    assert verdict.word in ("inconclusive", "unknown")
+    return settling_steps(measured, verdict)
+
+
+def test_a_schedule_that_is_there_is_not_asked_for() -> None:
+    assert only(trial(), quantity="age_s", limit=9.0).reason == "a [schedule] in the profile"
+    untimed = trial((), estimates={"image_s": Estimate(reason="windows")})
+    assert scheduled(untimed, "age_s", 9.0) == ()
+    (deadline,) = scheduled(trial(), "missed_deadlines", 0.1)
+    assert deadline == NextStep("declare", reason="a deadline in the [schedule]")
+    (unpaced,) = scheduled(trial(power=(meter(),), period_s=2.0), "energy_cycle_j", 900.0)
+    assert unpaced == NextStep("measure", reason="a run without --period")
+    (metered,) = scheduled(trial(), "energy_cycle_j", 900.0)
+    assert metered.arguments == ("--meter", "KIND")
+
+
+def test_no_sessions_are_asked_for_where_they_change_nothing() -> None:
+    chip = trial(power=(meter(scope="chip"),))
+    (wider,) = scheduled(chip, "energy_cycle_j", 900.0)
+    assert wider == NextStep("measure", ("--meter", "KIND"), reason="that sees all of the board")
+    stamps = trial(doubts={"stamps": "passes are too short for its clock"})
+    assert steps(stamps, limit=9.0) == ("inconclusive", ())
+    assert steps(stamps, limit=9.0, statistic="p99") == ("inconclusive", ())
+    short = trial(power=(meter(effective_hz=0.5, window_s=10.0),))
+    longer, faster = steps(short, quantity="power_mean_w", limit=9.0)[1]
+    assert longer == NextStep("longer sessions", ("--sustained", "4"))
+    assert faster == NextStep("measure", ("--meter", "KIND"), reason="that is faster")
+    # The ticks of the clock alone keep the limit within the interval.
+    coarse = trial(((1.0, 1.0), (1.001, 1.001), (0.999, 0.999)), ticks={"image_s": 0.1})
+    assert steps(coarse, limit=1.05) == ("inconclusive", ())
 
 
 def test_a_published_number_takes_a_run_and_a_declared_one_a_board() -> None:

@@ -87,6 +87,18 @@ def test_a_number_without_an_interval_decides_nothing_however_far_it_is(limit):
         assert part in done.reason
 
 
+def test_a_time_of_some_patches_is_in_proportion():
+    done = judged("infer_s", {"value": 3.0, "patches": 150, "covers": "it"}, limit=1.0)
+    assert done.estimate.value == pytest.approx(8.0)
+
+
+def test_a_strict_bound_of_a_part_is_one_of_the_whole():
+    above = published("infer_s", above=5.0, words="more than 5 s", covers="it")
+    assert verdict(above, quantity="image_s", limit=5.0).word == "fail"
+    at_least = published("infer_s", at_least=5.0, words="5 s or more", covers="it")
+    assert verdict(at_least, quantity="image_s", limit=5.0).word == "unknown"
+
+
 def test_inference_above_a_limit_of_the_whole_image_misses_it():
     done = verdict(published("infer_s", value=6.0, covers="inference only"), quantity="image_s", limit=5.0)
     assert (done.word, done.estimate.low) == ("fail", 6.0)

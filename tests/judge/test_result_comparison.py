@@ -173,9 +173,10 @@ def test_a_trial_that_failed_since_is_not_compared_and_says_why(baseline: Stored
     assert item.reason.startswith("B has none: ") and comparison.undecided and not comparison.regressed
 
 
-def test_passes_over_other_scenes_are_not_compared(baseline: StoredResults, made: Made) -> None:
+@pytest.mark.parametrize("metric", ["image_s", "energy_j", "images_per_s", "together_energy_j"])
+def test_passes_over_other_scenes_are_not_compared(baseline: StoredResults, made: Made, metric: str) -> None:
     wider = made("wider", columns=6)
-    item = only(compare_results([baseline, wider], metrics=["image_s"]))
+    item = only(compare_results([baseline, wider], metrics=[metric]))
     assert item.word == "not compared"
     assert item.reason == (
         "a pass of A is greenland, 1120 x 896 pixels, 20 patches of 224 x 224, of B greenland, 1344 x 896 "

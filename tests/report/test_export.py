@@ -12,7 +12,8 @@ from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.judged import Judged
 from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.verdicts.verdict import judge_all
-from edgebench.report.documents import export_csv
+from edgebench.report import words
+from edgebench.report.documents import export_csv, safe_cell
 from edgebench.report.renderers.forms import FORMS, STANDARD_OUTPUT, export, form_of
 from edgebench.report.renderers.markdown import escape, export_markdown
 from tests.report import samples
@@ -94,6 +95,13 @@ def test_csv_has_the_numbers_that_profiles_ask_for(whole: Judged) -> None:
     [row, *_] = csv.DictReader(io.StringIO(export_csv(whole.trials, verdicts)))
     for verdict, column in zip(verdicts, ("update_s_mine", "image_s_max"), strict=False):
         assert float(row[column]) == verdict.estimate.value
+
+
+def test_csv_keeps_long_texts_and_the_sign_of_a_missing_one() -> None:
+    cautions = tuple(samples.said(f"message {number} of the device") for number in range(40))
+    [row] = csv.DictReader(io.StringIO(export_csv([samples.summary(cautions=cautions)], [])))
+    assert row["warnings"].endswith("message 39 of the device")
+    assert safe_cell(words.MISSING) == words.MISSING and safe_cell("-1+1") == "'-1+1"
 
 
 def test_csv_cells_are_no_formulas_and_missing_ones_empty() -> None:

@@ -12,6 +12,7 @@ from edgebench.judge.judged import Judged
 from edgebench.judge.trial import Trial
 from edgebench.report import notes
 from edgebench.report.notes import Trials
+from edgebench.report.page import first_screen
 from edgebench.report.renderers.blocks import Note
 from edgebench.report.renderers.html import render
 from edgebench.report.renderers.markdown import export_markdown
@@ -46,6 +47,14 @@ def test_trials_are_counted_and_named_as_far_as_they_fit() -> None:
     ]
     alone = Trials.of(summaries[:2])
     assert alone.several(keys[:2]) == "both trials"
+
+
+def test_a_fact_of_the_trials_of_one_target_names_them() -> None:
+    two = [replace(summary, target="allwinner", key=f"a{summary.key[1:]}") for summary in samples.nine()[:2]]
+    odd = [replace(summary, cautions=(samples.said("the clock is odd"),)) for summary in two]
+    result = samples.judged([*samples.nine(), *odd], [])
+    (fact,) = [fact for fact in first_screen(result).facts if fact.label == "Note"]
+    assert fact.text.startswith("both trials of allwinner: ")
 
 
 def test_a_caution_of_many_trials_is_one_note_whatever_their_numbers() -> None:

@@ -97,6 +97,14 @@ def test_nothing_was_measured_yet(tmp_path, folder):
             resolve_results(text, output_dir)
 
 
+def test_sessions_without_their_plan_are_not_to_be_removed(tmp_path):
+    (tmp_path / ".lock").touch()
+    (tmp_path / "trials" / "0123456789abcdef" / "sessions" / "001").mkdir(parents=True)
+    with pytest.raises(StoredResultError, match=r"has sessions and no experiment\.json") as caught:
+        resolve_results(str(tmp_path), tmp_path)
+    assert "backup" in caught.value.fix
+
+
 def test_a_run_that_died_before_its_plan_has_measured_nothing(tmp_path):
     (tmp_path / ".lock").touch()
     with pytest.raises(StoredResultError):

@@ -468,7 +468,8 @@ class _MetricOfPair:
     def _other_work(self) -> str:
         """Cause why the two estimates are of different work; empty where they are of the same."""
         metric, a, b = self.metric, self.a, self.b
-        if metric.belongs_to == "pass" and _pass_of(a.scene) != _pass_of(b.scene):
+        is_of_passes = metric.belongs_to == "pass" or metric.unit in ("images/s", "J")
+        if is_of_passes and _pass_of(a.scene) != _pass_of(b.scene):
             return f"a pass of A is {a.trial.scene.text}, of B {b.trial.scene.text}"
         untimed = [" and ".join(side.trial.scene.untimed_stages) for side in (a, b)]
         if metric.part and untimed[0] != untimed[1] and self.values is not None:

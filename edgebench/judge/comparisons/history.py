@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -82,6 +82,8 @@ class HistoryPoint:
     """Comparison with the baseline; null for itself. Source: fit."""
     facts: dict[str, str]
     """Versions, host and settings, which are compared at a change. Source: sessions."""
+    tick: float = field(default=0.0, repr=False)
+    """Internal: tick of the clock that timed it, in the series' unit."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ def _members(
                 name if subject == "experiment" else f"{subject} {name}": text
                 for (subject, name), text in facts.items()
             },
+            tick=trial.ticks.get(metric.name, 0.0),
         )
         yield (
             series_key(metric, trial, target, experiment, record),
@@ -268,7 +271,9 @@ def series_key(
     images = experiment.images_of(record) if is_of_images else None
     scene = experiment.scene_of(record)
     work = scene.sha256, record.patches, images and images.sha256
-    return trial_identity(trial, target), metric.name, _scope(metric, trial), work
+    untimed = trial.scene.untimed_stages if metric.part else ()
+    period_s = experiment.period_s if _is_metered(metric) else None
+    return trial_identity(trial, target), metric.name, _scope(metric, trial), work, untimed, period_s
 
 
 def _scope(metric: Metric, trial: Trial) -> str:
@@ -288,7 +293,10 @@ def _series(members: Sequence[TrialSeries], baseline: str | None, minimum_effect
             return None
         sides = other.session_values, point.session_values
         if all(sides):
-            return compare(*sides, lower_is_better=lower_is_better, minimum_effect=minimum_effect)
+            ticks = other.tick / other.value + point.tick / point.value
+            return compare(
+                *sides, lower_is_better=lower_is_better, minimum_effect=minimum_effect, ticks=ticks
+            )
         ratio = point.value / other.value
         word: Word = "same" if ratio == 1 else "undecided"
         reason = "it has no values by session, which a test needs"

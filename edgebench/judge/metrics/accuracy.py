@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from edgebench.judge.metric import SHARE_UNITS, Metric, Option, Reading
-from edgebench.judge.trial import Confusion, Estimate
+from edgebench.judge.trial import UNPOOLED, Confusion, Estimate
 
 if TYPE_CHECKING:
     from edgebench.judge.recorded import Recorded
@@ -30,7 +30,7 @@ def accuracy_reason(recorded: Recorded, worker: int | None = None) -> str:
     if images is not None:
         return images.reason
     if recorded.is_shared and worker is None:
-        return f"{len(recorded.workers)} workers predicted them: each has an accuracy of its own"
+        return f"{len(recorded.workers)} workers predicted them, and their accuracies are {UNPOOLED}"
     return "no finished session has predicted the images" if recorded.ok else ""
 
 
@@ -42,7 +42,8 @@ def of_labelled(
     def read(recorded: Recorded, worker: int | None) -> Estimate:
         confusion = recorded.confusion("images", worker)
         if confusion is None:
-            return Estimate(reason=accuracy_reason(recorded, worker))
+            reason = accuracy_reason(recorded, worker)
+            return Estimate(reason=reason, final=recorded.detects_anomalies)
         return compute(recorded, worker, confusion)
 
     return read
@@ -142,7 +143,8 @@ def _auc(recorded: Recorded, worker: int | None) -> Estimate:
         return Estimate(reason="an anomaly detector has it, by --inputs with labels")
     scores = recorded.anomaly_scores
     if scores is None:
-        reason = f"{len(recorded.workers)} workers predicted them" if recorded.is_shared else ""
+        workers = f"{len(recorded.workers)} workers predicted them, and their scores are {UNPOOLED}"
+        reason = workers if recorded.is_shared else ""
         return Estimate(reason=reason or "no finished session has predicted normal and anomalous inputs")
     normal, anomalous = map(len, scores)
     estimate = Estimate(*area_of(*scores), n=normal + anomalous, final=True)

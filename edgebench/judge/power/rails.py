@@ -272,10 +272,10 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         value: float | None,
         ends: tuple[float | None, float | None] = (None, None),
         by_session: Sequence[float] = (),
-        missing: str = "it gave nothing",
+        missing: str = "",
     ) -> Estimate:
         if value is None:
-            return Estimate(reason=reason or missing, basis=rail.scope)
+            return Estimate(reason=missing or reason or "it gave nothing", basis=rail.scope)
         few = reason or interval_reason(len(sessions)) if None in ends else ""
         return Estimate(value, *ends, tuple(by_session), rail.samples, rail.scope, few)
 
@@ -297,7 +297,7 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         {
             "power_mean_w": estimate(_mean(means), _bounds(means, margins_w), means),
             "power_peak_w": estimate(peak_w, (peak_w, max(peaks + around) if lag_s else peak_w)),
-            "power_p99_w": estimate(p99_w, missing=f"it takes {least_n(0.99)} samples"),
+            "power_p99_w": estimate(p99_w, missing=f"it takes {least_n(0.99)} samples" if len(watts) else ""),
             "power_idle_w": estimate(_mean(_present(side.idle.mean_w for side in sessions if side.idle))),
             "energy_j": estimate(_mean(gross_j), energy_ends, gross_j),
             "net_energy_j": estimate(_mean(net_j), net_ends, net_j),

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from edgebench.judge.metric import DECLARED_SOURCE, Metric
-from edgebench.judge.mission import OVERLOADED
+from edgebench.judge.mission import NO_DEADLINE, OF_PERIOD, OVERLOADED
 from edgebench.judge.power.limits import rate_objection
 from edgebench.judge.power.rails import WIDE_SCOPES
 from edgebench.judge.requirements.requirement import Requirement
 from edgebench.judge.sessions import NEARLY_ALL, PERCENTILES, over_values
-from edgebench.judge.trial import UNPOOLED, Estimate, Trial, Values
+from edgebench.judge.trial import STATED, UNPOOLED, Estimate, Trial, Values
 from edgebench.judge.verdicts.verdict import (
     Limit,
     NextStep,
@@ -33,7 +34,7 @@ from edgebench.stats.compare import wilson
 from edgebench.stats.forecast import forecast
 from edgebench.stats.intervals import MIN_SESSIONS, session_medians
 from edgebench.stats.percentiles import least_n, stall_sessions
-from edgebench.stats.power import CHECK_WIRING
+from edgebench.stats.power import CHECK_WIRING, MIN_PERIODS
 
 MOST_IMAGES = 100_000
 """Images above which none are proposed: the limit is as good as met by the estimate itself."""
@@ -137,14 +138,14 @@ def _settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
         return ()
     metric, estimate = verdict.requirement.metric, verdict.estimate
     is_metered = metric.is_power or metric.unit == "J"
-    if metric.source == DECLARED_SOURCE and metric.name != "boot_s" and trial.body:
-        return (NextStep("declare", ("--declared", f"{metric.name}:VALUE:SOURCE")),)
     if trial.is_published:
         return _of_published(metric)
     if trial.is_emulated or trial.status == "unsupported":
         return ()
     if trial.status in ("not_run", "failed"):
         return (_RESUME,)
+    if metric.source == DECLARED_SOURCE and metric.name != "boot_s" and trial.body:
+        return (NextStep("declare", ("--declared", f"{metric.name}:VALUE:SOURCE")),)
     if is_metered and trial.rails and CHECK_WIRING in trial.rails[0].reason:
         return (NextStep("measure", reason=CHECK_WIRING.replace("check", "a check of")),)
     if verdict.word == "unknown":
@@ -152,7 +153,14 @@ def _settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     is_disturbed = trial.disturbed[0] and trial.undisturbed is None and (verdict.margin or 0.0) < 0
     if is_disturbed and metric.suffers_from_others:
         return (NextStep("more sessions", reason="sessions without other programs on the device"),)
-    if is_metered and not metric.is_scheduled:
+    calm = trial.undisturbed
+    if calm is not None and estimate in estimates_for(calm, verdict.requirement):
+        return tuple(_beside(step, trial.disturbed[0]) for step in _settling_steps(calm, verdict))
+    # More sessions leave an objection to the stamps as it is, and a simulation that is too large.
+    is_doubted = metric.follows_stamps and trial.doubts.get("stamps")
+    if is_doubted or (metric.is_scheduled and estimate.final):
+        return ()
+    if is_metered:
         return _of_power(trial, verdict)
     if estimate.basis.startswith("declared"):
         # A maximum above the limit may never be reached, whatever else is declared.
@@ -168,7 +176,16 @@ def _settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     elif metric.share_of or metric.is_scheduled:
         return _more_sessions(None, len(trial.latency_values))
     values = values or tuple([number] for number in estimate.sessions)
-    return _of_sessions(values, verdict) if values else ()
+    return _of_sessions(values, verdict, trial.confidence) if values else ()
+
+
+def _beside(step: NextStep, disturbed: int) -> NextStep:
+    """Step whose sessions come on top of the disturbed ones."""
+    if step.kind != "more sessions" or not step.arguments:
+        return step
+    option, count, *others = step.arguments
+    arguments = option, str(int(count) + disturbed), *others
+    return replace(step, arguments=arguments, reason=f"{step.reason} without other programs")
 
 
 def option_steps(metric: Metric) -> tuple[NextStep, ...]:
@@ -199,8 +216,15 @@ def _of_missing(trial: Trial, verdict: Verdict, metric: Metric) -> tuple[NextSte
         return (NextStep("measure", ("--workers", "1"), reason="a run with one worker"),)
     if metric.is_scheduled and verdict.requirement.schedule is None:
         return (NextStep("declare", reason="a [schedule] in the profile"),)
+    if reason == NO_DEADLINE:
+        return (NextStep("declare", reason="a deadline in the [schedule]"),)
+    if reason == OF_PERIOD:
+        return (NextStep("measure", reason="a run without --period"),)
     # No option brings the energy of a cycle that is not kept, nor an estimate that stays missing.
-    is_in_vain = verdict.estimate.final or OVERLOADED in reason
+    conditions = verdict.requirement.schedule, verdict.requirement.uplink_bps
+    is_stated = metric.option_of == "profile" and conditions != (None, None)
+    is_in_vain = verdict.estimate.final or OVERLOADED in reason or is_stated
+    is_in_vain |= metric.is_scheduled and bool(trial.rails)
     is_untimed = metric.belongs_to == "pass" and not metric.part and metric.name != "infer_s"
     if is_in_vain or (is_untimed and reason == trial.estimate("image_s").reason):
         return ()
@@ -224,10 +248,14 @@ def _of_power(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
         return (NextStep("measure", meter, reason="that is faster and leaves no gap"),)
     if rail.unknown_lag_s is not None:
         return (NextStep("measure", meter, reason="whose lag is known"),)
+    if verdict.estimate.objection and rail.effective_hz:
+        minutes = str(math.ceil(MIN_PERIODS / rail.effective_hz / 60))
+        longer = NextStep("longer sessions", ("--sustained", minutes))
+        return longer, NextStep("measure", meter, reason="that is faster")
     sessions = verdict.estimate.sessions
     if is_peak or not sessions:
         return _more_sessions(None, max(map(len, (sessions, trial.latency_values))))
-    return _of_sessions(tuple([value] for value in sessions), verdict)
+    return _of_sessions(tuple([value] for value in sessions), verdict, STATED.interval)
 
 
 def _of_share(verdict: Verdict, counted: str) -> tuple[NextStep, ...]:
@@ -244,18 +272,22 @@ def _of_share(verdict: Verdict, counted: str) -> tuple[NextStep, ...]:
     return (_too_close(f"{counted}s"),)
 
 
-def _of_sessions(values: Values, verdict: Verdict) -> tuple[NextStep, ...]:
-    """Sessions that the spread between those so far foretells."""
+def _of_sessions(values: Values, verdict: Verdict, confidence: float) -> tuple[NextStep, ...]:
+    """Sessions that the spread between those so far foretells; none where it leaves the limit out already.
+
+    The interval is then wide by what no session removes: ticks of a clock, or pauses that a meter holds.
+    """
     sessions = [session for session in values if len(session)]
     if verdict.requirement.statistic in (*PERCENTILES, "max"):
         return _of_tail(sessions, verdict)
     medians = session_medians(sessions)
     if len(medians) < 2 or min(medians) <= 0 or verdict.limit <= 0:
         return _more_sessions(None, len(medians))
-    needed = forecast(medians, max(MIN_SESSIONS, len(medians)), limit=verdict.limit).sessions_needed
+    planned = max(MIN_SESSIONS, len(medians))
+    needed = forecast(medians, planned, limit=verdict.limit, confidence=confidence).sessions_needed
     if needed is None:
         return (_too_close("sessions"),)
-    return _more_sessions(max(needed, len(medians) + 1), len(medians))
+    return () if needed <= len(medians) else _more_sessions(needed, len(medians))
 
 
 def _of_tail(sessions: Sequence[Sequence[float]], verdict: Verdict) -> tuple[NextStep, ...]:

@@ -149,7 +149,7 @@ def _estimates_of(trial: Trial, metric: Metric, conditions: Conditions) -> tuple
             least = lower.value if trial.is_published and lower.value is not None else lower.low
             if least is not None:
                 note = f"{part.name}, a part of {metric.name}, is at least {least:.4g} {part.unit}"
-                bound = Estimate(low=least, n=lower.n, basis=lower.basis)
+                bound = Estimate(low=least, n=lower.n, basis=lower.basis, strict=lower.strict)
                 reason = "" if trial.is_published else combined.reason
                 estimates = *estimates, bound.with_notes(note, *lower.notes, reason)
     if (doubt := trial.doubts.get("stamps", "")) and metric.follows_stamps:

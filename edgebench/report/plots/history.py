@@ -60,8 +60,7 @@ def _draw(axes: Axes, series: TrialSeries) -> None:
         markersize=3.5, linewidth=1.0, capsize=2,
     )  # fmt: skip
     axes.margins(y=0.15)
-    names = [point.result for point in shown]
-    cuts = [names.index(change.result) for change in series.changes]
+    cuts = [change.at for change in series.changes]
     edges = [0, *cuts, len(values)]
     for first, end in pairwise(edges):
         level = [values[first:end].mean()] * 2

@@ -110,8 +110,10 @@ def print_first_screen(console: Console, screen: FirstScreen, *, details: bool =
     for answer in screen.answers:
         line(console, f"{answer.title}: {answer.text()}", indent=2)
     for fact in screen.facts:
-        command = f"Run it again with {fact.added}" if fact.added else f"Run: {fact.command}"
-        line(console, f"{fact.label}: {fact.text} {command if fact.command else ''}".rstrip(), indent=2)
+        command = f" Run it again with {fact.added}" if fact.added else " Run:" if fact.command else ""
+        line(console, f"{fact.label}: {fact.text}{command}", indent=2)
+        if fact.command and not fact.added:
+            print_command(console, fact.command)
     if screen.matrix.rows:
         _print_matrix(console, screen.matrix, details)
 
@@ -137,12 +139,17 @@ def print_blocks(console: Console, blocks: Iterable[Block]) -> None:
             case Fold(title):
                 line(console, title, indent=2)
             case Command(text):
-                console.print(cell(console, text), soft_wrap=True)
+                print_command(console, text)
             case Notes(notes):
                 for note in notes:
                     line(console, note.line, indent=2)
             case Table():
                 print_table(console, block)
+
+
+def print_command(console: Console, command: str) -> None:
+    """Print a command on one line of its own, however long it is, so that it can be copied."""
+    console.print(cell(console, command), soft_wrap=True)
 
 
 def print_table(console: Console, table: Table) -> None:
