@@ -191,8 +191,8 @@ CONTEXT = {
     "predictions": ("status", "image", "label_name", "predicted_name"),
 }
 """By table, the columns that `with_context` adds to those of its file."""
-CONTEXT_OF = {"passes": ("patches",), "predictions": ("worker", "set", "index", "label", "predicted")}
-"""By table, the columns of its file that `with_context` takes, besides trial and session."""
+CONTEXT_SOURCES = {"passes": ("patches",), "predictions": ("worker", "set", "index", "label", "predicted")}
+"""By table, stored columns that `with_context` reads, besides trial and session."""
 
 
 StoredSession = tuple[StoredResults, TrialRecord, SessionRecord]
@@ -208,7 +208,7 @@ def with_context(
 
     Args:
         name: of the table.
-        rows: with the columns of CONTEXT_OF.
+        rows: with the columns of CONTEXT_SOURCES.
         sessions: those of the rows.
         place: which of them is each row's, int [rows].
     """

@@ -11,7 +11,7 @@ from markupsafe import escape
 
 from edgebench.analysis.frames import (
     CONTEXT,
-    CONTEXT_OF,
+    CONTEXT_SOURCES,
     Profiles,
     chosen_profiles,
     class_frame,
@@ -119,7 +119,7 @@ class Results(StoredResults):
         self, name: str, columns: Sequence[str] | None = None, trials: Sequence[str] | None = None
     ) -> pd.DataFrame:
         """Table as `StoredResults.table` gives it; columns as the frame of that name has them."""
-        needed = dict.fromkeys((*(columns or ()), *CONTEXT_OF.get(name, ())))
+        needed = dict.fromkeys((*(columns or ()), *CONTEXT_SOURCES.get(name, ())))
         stored = [column for column in needed if column not in CONTEXT.get(name, ())]
         frame = self._with_context(name, super().table(name, None if columns is None else stored, trials))
         return frame if columns is None else frame[["trial", "session", *columns]]

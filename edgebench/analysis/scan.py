@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 from pyarrow.fs import LocalFileSystem
 
-from edgebench.analysis.frames import CONTEXT, CONTEXT_OF, StoredSession, stacked, with_context
+from edgebench.analysis.frames import CONTEXT, CONTEXT_SOURCES, StoredSession, stacked, with_context
 from edgebench.analysis.results import Results
 from edgebench.errors import StoredResultError
 from edgebench.report import words
@@ -147,7 +147,7 @@ class ScannedTable:
 
     def _read(self, columns: Sequence[str] | None, labels: Sequence[_Labels]) -> pa.Table:
         """All rows of some files, with their labels in front; each file as its session's record knows it."""
-        needed = CONTEXT_OF.get(self._name) or [*self._own][:1]  # one tells how many rows there are
+        needed = CONTEXT_SOURCES.get(self._name) or [*self._own][:1]  # one tells how many rows there are
         added = {*_LABELS, *CONTEXT[self._name]}
         read = None if columns is None else [*dict.fromkeys((*columns, *needed))]
         read = read and [name for name in read if name not in added]

@@ -39,8 +39,8 @@ class SteadyPasses:
             one patch each, those of a session together. None without any.
         unit: what they are, in the plural.
         scene_patches: that the scene has.
-        clock_share: how many times a tick of the clock is in an image's time: the scene's patches over those
-            of the pass, or over the inferences of the window, the most of all.
+        clock_share: most ticks of the clock in one time of an image: the scene's patches over those of the
+            pass, or over the inferences of the window.
         instructions: of an inference, by session, of the windows in which an emulator counted them.
     """
 
@@ -127,9 +127,7 @@ def steady_windows(windows: Rows, sessions: Sequence[int], scene_patches: int) -
 
 
 def _steady(rows: Rows, sessions: Sequence[int]) -> tuple[Rows, Any, list[tuple[int, Any]]]:
-    """The steady rows of these sessions in time order, when each began in seconds since its session's first,
-    and by session which are its own.
-    """
+    """Steady rows in time order, start of each in s since its session's first, and a mask per session."""
     usable = rows.equal("phase", "steady") & np.isin(rows.whole("session"), sessions)
     table = rows.take(usable).ordered("session", "start_ns")
     numbers, first, place = np.unique(table.whole("session"), return_index=True, return_inverse=True)
@@ -144,7 +142,7 @@ def _split(values: Any, rows: Sequence[tuple[int, Any]]) -> Values:
 
 
 def without_images(steady: SteadyPasses) -> SteadyPasses:
-    """The same of passes that time inference alone; nothing of it where a session's do not tell that."""
+    """Passes with times of inference alone; empty where a session lacks these."""
     if len(steady.infer_s) < len(steady.image_s):
         return replace(steady, image_s=(), infer_s=(), at_s=(), stages_ms={})
     return replace(steady, image_s=())

@@ -79,7 +79,7 @@ def measured(
         quantity: what it is about, for messages.
         field: where it stands, for messages.
 
-    Raises what `refusals.problem` gives for what is no number, has no unit, or one of another kind.
+    Raises a `refusals.problem` if the text is no number, has no unit, or has a unit of another kind.
     """
     parts = [_part(part, text) for part in _TIMES.split(text.strip())] if len(text) <= MAX_TEXT else []
     if not parts:

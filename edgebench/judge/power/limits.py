@@ -106,8 +106,8 @@ def power_candidates(trial: Trial, metric: Metric, conditions: Conditions) -> tu
 def _of_rails(trial: Trial, metric: Metric, conditions: Conditions) -> list[Estimate]:
     """Estimates of the rails that may decide, computed once per trial and question.
 
-    No mean of a rail is above its highest sample: a rail whose peak is not above the lower end of the first
-    one fails no limit that the first one does not fail, so that its samples are not looked through.
+    Rails whose peak is not above the lower end of the first rail are skipped: they cannot fail a limit that
+    the first rail passes.
     """
     conditions = conditions._replace(schedule=None, uplink_bps=None)
     estimates: list[Estimate] = []

@@ -199,7 +199,7 @@ def power_of_sessions(
     if not channels:
         return ()
     by_session = by_number(probes(), "session")
-    # A steady device drifts in none of its sessions as surely as a single session does not.
+    # The test for drift is corrected for the number of sessions (Bonferroni).
     confidence = 1 - (1 - CONFIDENCE) / len(records)
     rails = []
     names: Counter[str] = Counter()
@@ -404,7 +404,7 @@ def session_power(
     unread = stuck or _unread(info, is_number[(t_ns >= time.start_ns) & (t_ns <= time.end_ns)])
     averaging_s = averaging_ms / 1e3 if averaging_ms and channel.quantity == "power" else None
     reach = _Reach.of_meter(info, averaging_s) if channel.quantity == "power" else _Reach(None, is_known=True)
-    # With early stamps a reading is of the time around its stamp: as of one that ends later.
+    # If the meter stamps early, shift the window of the reading by the lag.
     curve = power_curve(numbers[0] + np.int64(round(reach.ahead_s * 1e9)), numbers[1])
     window = passes_power(curve, time.spans_ns, reach.reach_s)
     if time.period_s is not None and window.mean_w is not None:
@@ -478,7 +478,7 @@ def _unread(info: Mapping[str, Any], within: NDArray[np.bool_]) -> str:
 
 @dataclass(frozen=True)
 class _Reach:
-    """Time before its stamp whose load is in a meter's reading; None where the reading before ends it.
+    """Memory of a meter in s: how long past load is in a reading. None if it ends at the previous reading.
 
     Attributes:
         ahead_s: time after its stamp whose load may be in it; part of `reach_s`.

@@ -105,7 +105,7 @@ class Requirement(Strict):
 
     @property
     def base_limit(self) -> float:
-        """The limit in the figures' unit; infinite for a body, which has three."""
+        """Limit in base units; infinite for a size, which has three."""
         return math.inf if isinstance(self.limit, tuple) else self.limit * self.scale
 
     @property

@@ -34,7 +34,7 @@ class Strict(BaseModel):
     """Outside data: no unknown keys, no conversions, no NaN; all that is wrong is reported at once.
 
     `complete` puts a `problem` in the place of a value that is wrong, and the value's field raises it.
-    A field of the type None is of files alone: it is resolved before the fields are read.
+    Fields typed None exist in files only; they are resolved before validation.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

@@ -220,13 +220,13 @@ def _of_missing(trial: Trial, verdict: Verdict, metric: Metric) -> tuple[NextSte
         return (NextStep("declare", reason="a deadline in the [schedule]"),)
     if reason == OF_PERIOD:
         return (NextStep("measure", reason="a run without --period"),)
-    # No option brings the energy of a cycle that is not kept, nor an estimate that stays missing.
+    # No option changes an estimate that stays missing, nor one whose schedule or uplink is stated already.
     conditions = verdict.requirement.schedule, verdict.requirement.uplink_bps
     is_stated = metric.option_of == "profile" and conditions != (None, None)
-    is_in_vain = verdict.estimate.final or OVERLOADED in reason or is_stated
-    is_in_vain |= metric.is_scheduled and bool(trial.rails)
+    cannot_help = verdict.estimate.final or OVERLOADED in reason or is_stated
+    cannot_help |= metric.is_scheduled and bool(trial.rails)
     is_untimed = metric.belongs_to == "pass" and not metric.part and metric.name != "infer_s"
-    if is_in_vain or (is_untimed and reason == trial.estimate("image_s").reason):
+    if cannot_help or (is_untimed and reason == trial.estimate("image_s").reason):
         return ()
     return option_steps(metric)
 

@@ -142,7 +142,7 @@ def with_end(trial: Trial, records: Sequence[SessionRecord], rule: Rule, run: Ru
     text = _end_text(ended_by, trial, (is_narrow, is_decided), unsettled, sessions, rule, run)
     ended = Ended(ended_by, sessions, half_width_of(trial), unsettled, text)
     status: TrialStatus = trial.status
-    # The time that was given is as good a reason to stop as any, once an interval is there.
+    # A run that ended by its time counts as done once there is an interval.
     least = rule.least if rule.is_adaptive else None
     if ended_by == "rule" or is_done(trial.key, statuses, run, least=least, most=rule.most):
         status = "done"

@@ -324,7 +324,7 @@ def judge_all(trials: Sequence[Trial], profiles: Sequence[Profile]) -> list[Verd
 
     A verdict on the schedule of a profile is added where an end of its load is above 1.
     """
-    # The hash of a question takes long: equal ones share the place of the first.
+    # Hashing a question is slow, so equal requirements are judged once.
     places: dict[Hashable, int] = {}
     first: list[Requirement] = []
     entries = []
