@@ -153,7 +153,7 @@ def _settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     is_disturbed = trial.disturbed[0] and trial.undisturbed is None and (verdict.margin or 0.0) < 0
     if is_disturbed and metric.suffers_from_others:
         return (NextStep("more sessions", reason="sessions without other programs on the device"),)
-    calm = trial.undisturbed
+    calm = trial.undisturbed if metric.suffers_from_others else None
     if calm is not None and estimate in estimates_for(calm, verdict.requirement):
         return tuple(_beside(step, trial.disturbed[0]) for step in _settling_steps(calm, verdict))
     # More sessions leave an objection to the stamps as it is, and a simulation that is too large.
