@@ -95,8 +95,9 @@ def answer_of(
             reasons = words.grouped(
                 (requirement.name if (requirement := deciding[key]) else "", names[key]) for key in keys
             )
+            every = "both" if len(shown) == 2 else f"all {len(shown)}"
             parts = [
-                f"{f'all {len(shown)}' if len(some) == len(shown) > 1 else words.several(some)} ({reason})"
+                f"{every if len(some) == len(shown) > 1 else words.several(some)} ({reason})"
                 for reason, some in reasons.items()
             ]
             more.append(f"{lead} {'; '.join(parts)}.")

@@ -84,6 +84,10 @@ def test_what_is_undecided_is_named_with_what_decides() -> None:
     assert undecided.text("it") == (
         "No variant is shown to satisfy it. Undecided: 0.25 fp32 (r0). Not satisfied by 0.25 int8 (r0)."
     )
+    three = [*trials[:1], named("b", "int8", 1.001), named("c", "fp16", 1.002)]
+    for count, every in ((2, "both"), (3, "all 3")):
+        text = answer(three[:count], profile_of({"limit": 1.005})).text("it")
+        assert text == f"No variant is shown to satisfy it. Undecided: {every} (r0)."
     unknown = answer(trials, profile_of(MASS))
     assert unknown.text("it") == "Nothing is known about the requirements of it."
 
