@@ -13,10 +13,11 @@ from typer.main import get_command
 
 from edgebench.cli.main import app
 from edgebench.judge.metrics import required_metrics
+from edgebench.judge.metrics.board import share_missed
 from edgebench.judge.requirements.profile import Profile
 from edgebench.judge.trial import Ended, Estimate, EstimateKey, Trial
 from edgebench.judge.verdicts.next_steps import next_steps, option_steps, passing_limit, settling_steps
-from edgebench.judge.verdicts.verdict import NextStep, Word, verdict_of
+from edgebench.judge.verdicts.verdict import NextStep, Word, verdict_of, word_of
 from tests.judge.trials import STEADY, declared, exact, judge, meter, profile_of, size, trial
 
 
@@ -107,6 +108,15 @@ def test_a_share_takes_so_many_images() -> None:
     assert steps(trial(accuracy=(round(0.95 * images), images)), **asked)[0] == "pass"
     far = only(trial(accuracy=(900, 1000)), quantity="accuracy", limit=0.9)
     assert far.arguments == () and "too small to settle" in far.reason
+
+
+def test_a_share_of_missed_deadlines_takes_as_many_passes_as_show_it() -> None:
+    in_time = ((-0.1,) * 9,) * 3
+    key = EstimateKey("deadline_misses", "share")
+    paced = replace(trial(), values={key: in_time}, estimates={key: share_missed(in_time, 0.95)})
+    step = only(paced, quantity="deadline_misses", limit=0.05)
+    assert step.arguments == ("--sessions", "9")  # 81 passes: a limit of 5 % takes 76
+    assert word_of(share_missed(((-0.1,) * 9,) * 9, 0.95), 0.05, at_least=False) == "pass"
 
 
 def test_a_step_that_the_trial_or_its_device_cannot_take_is_not_proposed() -> None:

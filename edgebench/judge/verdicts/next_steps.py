@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from edgebench.judge.metric import DECLARED_SOURCE, Metric
+from edgebench.judge.metrics.board import share_missed
 from edgebench.judge.mission import NO_DEADLINE, OF_PERIOD, OVERLOADED
 from edgebench.judge.power.limits import rate_objection
 from edgebench.judge.power.rails import WIDE_SCOPES
@@ -173,8 +174,10 @@ def _settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
         times_s = trial.values_of("image_s")
         mean_s = sum(sum(session) / len(session) for session in times_s) / len(times_s)
         values = tuple([estimate.value * time_s / mean_s for time_s in session] for session in times_s)
-    elif metric.share_of or metric.is_scheduled:
+    elif metric.is_scheduled:
         return _more_sessions(None, len(trial.latency_values))
+    elif metric.share_of:
+        return _of_misses(values, verdict, trial.confidence)
     values = values or tuple([number] for number in estimate.sessions)
     return _of_sessions(values, verdict, trial.confidence) if values else ()
 
@@ -270,6 +273,17 @@ def _of_share(verdict: Verdict, counted: str) -> tuple[NextStep, ...]:
             step = NextStep("more images", images, reason=f"some {_rounded_up(count)} images")
             return _more_sessions(count, n) if is_sessions else (step,)
     return (_too_close(f"{counted}s"),)
+
+
+def _of_misses(late_s: Values, verdict: Verdict, confidence: float) -> tuple[NextStep, ...]:
+    """Sessions after which the share of missed deadlines decides, if the lateness of these repeats."""
+    if not late_s:
+        return _more_sessions(None, 0)
+    for count in _counts(max(MIN_SESSIONS, len(late_s) + 1), SENSIBLE_SESSIONS):
+        estimate = share_missed(tuple(_repeated(late_s, count)), confidence)
+        if word_of(estimate, verdict.limit, at_least=False) in ("pass", "fail"):
+            return _more_sessions(count, len(late_s))
+    return (_too_close("sessions"),)
 
 
 def _of_sessions(values: Values, verdict: Verdict, confidence: float) -> tuple[NextStep, ...]:
