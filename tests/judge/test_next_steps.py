@@ -85,6 +85,23 @@ def test_a_tail_takes_its_sessions_and_passes_in_all(statistic: str) -> None:
     assert steps(trial(((1.0, 1.01) * 17,) * 9), **asked) == ("pass", ())
 
 
+def test_a_pass_of_several_requests_counts_once() -> None:
+    passes = ((1.0, 1.01, 0.99, 1.0),) * 3
+    requests = {EstimateKey("request_ms", "median"): tuple(session * 3 for session in passes)}
+    estimate = {EstimateKey("request_ms", "median"): Estimate(1.0, 0.99, 1.01, n=36)}
+    measured = trial(passes)
+    measured = replace(
+        measured, values={**measured.values, **requests}, estimates={**measured.estimates, **estimate}
+    )
+    step = only(measured, quantity="request_ms", statistic="p99", limit=2.0)
+    assert step.arguments == (
+        "--sessions",
+        "9",
+        "--passes",
+        "12",
+    )  # of three requests each: 36, and it takes 34
+
+
 def test_a_tail_near_its_limit_takes_sessions_until_its_bound_is_below() -> None:
     sessions = tuple(tuple(1.0 + 0.01 * (at % 3) + 0.001 * n for n in range(40)) for at in range(9))
     tail = {"statistic": "p99", "limit": 1.075}

@@ -179,7 +179,11 @@ def _settling_steps(trial: Trial, verdict: Verdict) -> tuple[NextStep, ...]:
     elif metric.share_of:
         return _of_misses(values, verdict, trial.confidence)
     values = values or tuple([number] for number in estimate.sessions)
-    return _of_sessions(values, verdict, trial.confidence) if values else ()
+    if not values:
+        return ()
+    if verdict.requirement.statistic in (*PERCENTILES, "max"):
+        return _of_tail(trial, [session for session in values if len(session)], verdict)
+    return _of_sessions(values, verdict, trial.confidence)
 
 
 def _beside(step: NextStep, disturbed: int) -> NextStep:
@@ -291,10 +295,7 @@ def _of_sessions(values: Values, verdict: Verdict, confidence: float) -> tuple[N
 
     The interval is then wide by what no session removes: ticks of a clock, or pauses that a meter holds.
     """
-    sessions = [session for session in values if len(session)]
-    if verdict.requirement.statistic in (*PERCENTILES, "max"):
-        return _of_tail(sessions, verdict)
-    medians = session_medians(sessions)
+    medians = session_medians([session for session in values if len(session)])
     if len(medians) < 2 or min(medians) <= 0 or verdict.limit <= 0:
         return _more_sessions(None, len(medians))
     planned = max(MIN_SESSIONS, len(medians))
@@ -304,20 +305,23 @@ def _of_sessions(values: Values, verdict: Verdict, confidence: float) -> tuple[N
     return () if needed <= len(medians) else _more_sessions(needed, len(medians))
 
 
-def _of_tail(sessions: Sequence[Sequence[float]], verdict: Verdict) -> tuple[NextStep, ...]:
+def _of_tail(trial: Trial, sessions: Sequence[Sequence[float]], verdict: Verdict) -> tuple[NextStep, ...]:
     """Sessions and passes, in all, after which a percentile or a maximum decides if the values repeat."""
     statistic, at_least = verdict.requirement.statistic, verdict.requirement.at_least
     least = least_n(PERCENTILES.get(statistic, NEARLY_ALL))
     longest = max(map(len, sessions))
     first = max(MIN_SESSIONS, len(sessions), stall_sessions() if statistic != "p90" else 0)
-    passes = max(longest, math.ceil(least / first)) if longest > 1 else 1
+    count_each = max(longest, math.ceil(least / first)) if longest > 1 else 1
+    # Passes with several requests at once have several values each.
+    passes_so_far = max(map(len, trial.latency_values), default=0) or longest
+    passes = math.ceil(count_each / max(1.0, longest / passes_so_far))
     first = first if longest > 1 else max(first, least)
     highest = SENSIBLE_SESSIONS if longest > 1 else SESSIONS_LIMIT
-    repeated = [_repeated(session, passes) for session in sessions]
+    repeated = [_repeated(session, count_each) for session in sessions]
     for count in _counts(first, highest):
         estimate = over_values(_repeated(repeated, count), "passes", statistic)
         if word_of(estimate, verdict.limit, at_least) in ("pass", "fail"):
-            longer = passes > longest
+            longer = count_each > longest
             arguments = "--sessions", str(count), *(("--passes", str(passes)) if longer else ())
             reason = f"some {count} sessions" + (f" of {passes} passes" if longer else "")
             return (NextStep("more sessions", arguments, reason=reason),)
