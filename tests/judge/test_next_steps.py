@@ -94,12 +94,8 @@ def test_a_pass_of_several_requests_counts_once() -> None:
         measured, values={**measured.values, **requests}, estimates={**measured.estimates, **estimate}
     )
     step = only(measured, quantity="request_ms", statistic="p99", limit=2.0)
-    assert step.arguments == (
-        "--sessions",
-        "9",
-        "--passes",
-        "12",
-    )  # of three requests each: 36, and it takes 34
+    # 12 passes of three requests each: a 99th percentile takes 34 of each of 9 sessions.
+    assert step.arguments == ("--sessions", "9", "--passes", "12")
 
 
 def test_a_tail_near_its_limit_takes_sessions_until_its_bound_is_below() -> None:
