@@ -110,7 +110,7 @@ def trial_adapter() -> TypeAdapter[Trial]:
 def trial_from_document(entry: Mapping[str, Any]) -> Trial:
     """Trial of an entry that `trial_document` made, without values per pass and without cautions.
 
-    Metrics that are not in the catalogue are left out.
+    Metrics that are not in the catalogue are left out. `strict` and `final` of estimates are not in an entry.
 
     Raises:
         ValueError: a field is missing or has another type.
