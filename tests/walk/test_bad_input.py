@@ -72,7 +72,7 @@ def test_a_profile_without_a_sound_limit(place, limit):
             lambda folder: (folder / "experiment.json").write_text('{"schema_version": 99}'),
             "records of version 99",
         ),
-        (lambda folder: (folder / "experiment.json").unlink(), "nothing was measured"),
+        (lambda folder: (folder / "experiment.json").unlink(), "has sessions and no experiment.json"),
     ],
 )
 def test_a_truncated_or_foreign_result_folder(measured, tmp_path, damage, says):
