@@ -190,9 +190,9 @@ CONTEXT = {
     "probes": ("status",),
     "predictions": ("status", "image", "label_name", "predicted_name"),
 }
-"""By table, the columns that `with_context` adds to those of its file."""
+"""Columns that `with_context` adds to the stored ones, by table."""
 CONTEXT_SOURCES = {"passes": ("patches",), "predictions": ("worker", "set", "index", "label", "predicted")}
-"""By table, stored columns that `with_context` reads, besides trial and session."""
+"""Stored columns that `with_context` reads besides trial and session, by table."""
 
 
 StoredSession = tuple[StoredResults, TrialRecord, SessionRecord]

@@ -37,7 +37,7 @@ Schema = dict[str, Any]
 # CSV: one row per trial, empty where an estimate is missing.
 
 
-MOST_CHARACTERS = 32_000
+_LONGEST_CELL = 32_000
 """Longest text of a cell of CSV: a spreadsheet's holds 32,767 characters."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -74,7 +74,7 @@ def safe_cell(value: Any) -> Any:
     """Value as a cell; text that a spreadsheet would run as a formula gets an apostrophe."""
     if not isinstance(value, str):
         return plain(value)
-    text = words.plain(value, MOST_CHARACTERS)
+    text = words.plain(value, _LONGEST_CELL)
     return f"'{text}" if text.startswith(_FORMULA) and text != words.MISSING else text
 
 

@@ -109,22 +109,22 @@ def open_facts(judged: Judged, titles: Mapping[str, str]) -> list[Fact]:
         is_in_all = len({verdict.trial for verdict in group}) == len(measured) > 1
         if not is_unknown and not (is_in_all and verdict_words == {"inconclusive"}):
             continue
-        if is_unknown:
-            label, detail, steps = "Not measured", "", settling_steps(trial, group[0])
-        else:
-            label, (detail, steps) = "Undecided for all", _undecided(group, measured)
+        detail, steps = ("", settling_steps(trial, group[0])) if is_unknown else _undecided(group, measured)
         able = (step for step in steps if is_unknown or (step.arguments and step.kind != "declare"))
         step = next(able, NextStep("measure"))
         arguments = () if is_published else step.arguments
-        if is_unknown and reason == trial.doubts.get("machine"):
+        label = "Not measured"
+        if not is_unknown:
+            label = "Undecided for all"
+        elif reason == trial.doubts.get("machine"):
             label, detail = "Not judged", reason
-        elif is_unknown and is_published:
+        elif is_published:
             label = "Not published"
-        elif is_unknown and not arguments:
+        elif not arguments:
             detail = f"to add it: {step.reason}" if step.reason else reason
-        elif is_unknown and step.kind == "declare":
+        elif step.kind == "declare":
             label = "Not declared"
-        elif is_unknown and arguments[0] in _run(judged):  # the run had the option and got nothing by it
+        elif arguments[0] in _run(judged):  # the run had the option and got nothing by it
             detail, arguments = reason, ()
         details[label].append((words.plain(detail, MOST_CHARACTERS), subject))
         if arguments:  # of one option the last value stands for the others, unless it is a declaration
