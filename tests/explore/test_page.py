@@ -30,6 +30,8 @@ VIEWS = (
     "#view=trial&trial=" + FIRST,
     "#xlimit=1&profile=disco-realtime",
 )
+LOADED = "data && !document.querySelector('#view-title').textContent.startsWith('Loading')"
+"""Whether the data are there, and the sessions in a view that needs them."""
 HOSTILE = "<img src=x onerror=alert(1)>\"'`${alert(1)}</script><script>alert(1)</script>&amp; =1+1 \u202egnp"
 
 
@@ -68,7 +70,7 @@ def shown(chromium: Any, index: Path, address: str = "", width: int = 1280, **co
         )
         page.on("dialog", lambda dialog: faults.append(dialog.message))
         page.goto(index.as_uri() + address)
-        until(page, "data && !document.querySelector('#view-title').textContent.startsWith('Loading')")
+        until(page, LOADED)
         yield page
     assert faults == []
 
@@ -175,6 +177,7 @@ def test_scenes_are_together_on_an_axis_only_where_they_are_chosen(chromium, kin
         assert sorted(set(page.evaluate(drawn))) == [LARGE, SMALL]
         assert page.locator("#undrawn").inner_text() == ""
         page.evaluate("go({ scene: null, view: 'compare', baseline: '0000000000000002/2' })")
+        until(page, LOADED)
         texts = column(page, "Ratio of latency per image")
         assert texts[:2] == ["missing"] * 2 and "missing" not in texts[2:5]
         reason = page.locator("#table td small").first.get_attribute("title")
