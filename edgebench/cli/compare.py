@@ -266,7 +266,7 @@ def history(
     from edgebench.errors import StoredResultError, UsageError
     from edgebench.judge.comparisons.history import history as followed
     from edgebench.judge.comparisons.history import targets_of
-    from edgebench.report.history import print_history
+    from edgebench.report.history import history_listing
     from edgebench.results.listing import distinct, list_results, unreadable_reason
 
     begun_from_s = _moment_s(since)
@@ -319,7 +319,7 @@ def history(
     options = [
         word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))
     ]
-    print_history(stdout(), series, unreadable, minimum_effect / 100, options=options, as_json=json_)
+    history_listing(series, unreadable, minimum_effect / 100, options=options).show(stdout(), as_json=json_)
     say_each("left out", [f"{each.result}: {each.reason}" for each in unreadable])
 
 

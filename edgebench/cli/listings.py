@@ -29,14 +29,14 @@ def results(
     Other commands take these names, and `latest`, as RESULTS. Results that are
     damaged or of another version are listed below, with the reason.
     """
-    from edgebench.report.history import print_results
+    from edgebench.report.history import results_listing
     from edgebench.results.listing import list_results
 
     folder = output_dir_setting(output_dir)
     with busy("reading results"):
         stored, unreadable = list_results(folder)
         rows = [result.overview(latest=number == 0) for number, result in enumerate(stored[:last])]
-    print_results(stdout(), rows, unreadable, folder, as_json=json_)
+    results_listing(rows, unreadable, folder).show(stdout(), as_json=json_)
 
 
 # `edgebench boards`: what is known of the boards that --board names, with sources.
@@ -49,9 +49,9 @@ app = CommandGroup(no_args_is_help=True, help="List and show boards: mass, size,
 def list_(json_: JsonOption = False) -> None:
     """List the boards that --board takes, with mass, size and declared power."""
     from edgebench.board_catalogue import known_boards
-    from edgebench.report.listings.boards import print_boards
+    from edgebench.report.listings.boards import boards_listing
 
-    print_boards(stdout(), dict(sorted(known_boards().items())), as_json=json_)
+    boards_listing(dict(sorted(known_boards().items()))).show(stdout(), as_json=json_)
 
 
 @app.command()
@@ -66,9 +66,9 @@ def show(
 ) -> None:
     """Show what is known of a board, each figure with its source."""
     from edgebench.board_catalogue import known_board
-    from edgebench.report.listings.boards import print_board
+    from edgebench.report.listings.boards import board_listing
 
-    print_board(stdout(), board, known_board(board), as_json=json_)
+    board_listing(board, known_board(board)).show(stdout(), as_json=json_)
 
 
 # `edgebench devices`: what can be measured here.
@@ -77,7 +77,7 @@ def show(
 def devices(json_: JsonOption = False) -> None:
     """List the devices, their precisions and options, and the meters."""
     from edgebench import registry
-    from edgebench.report.listings.devices import device_record, print_devices
+    from edgebench.report.listings.devices import device_record, devices_listing
 
     backends = map(registry.backend, registry.loadable("edgebench.backends"))
     records = [device_record(backend) for backend in backends if not backend.for_tests]
@@ -86,4 +86,4 @@ def devices(json_: JsonOption = False) -> None:
         for name in registry.loadable("edgebench.probes")
         if not registry.is_monitor(name)
     }
-    print_devices(stdout(), records, meters, as_json=json_)
+    devices_listing(records, meters).show(stdout(), as_json=json_)

@@ -22,9 +22,9 @@ def list_(json_: JsonOption = False) -> None:
     """
     from edgebench.prepare.cache import Cache
     from edgebench.prepare.description import list_families, list_variants
-    from edgebench.report.listings.models import print_variants
+    from edgebench.report.listings.models import variants_listing
 
-    print_variants(stdout(), list_variants(Cache()), families=list_families(), as_json=json_)
+    variants_listing(list_variants(Cache()), families=list_families()).show(stdout(), as_json=json_)
 
 
 @app.command()
@@ -50,10 +50,10 @@ def show(
     """
     from edgebench.prepare.cache import Cache
     from edgebench.prepare.description import show as look
-    from edgebench.report.listings.models import print_model
+    from edgebench.report.listings.models import model_listing
 
     keep_state = bool(flags["keep_state"])
-    print_model(stdout(), look(model, Cache(), keep_state=keep_state), as_json=json_)
+    model_listing(look(model, Cache(), keep_state=keep_state)).show(stdout(), as_json=json_)
 
 
 @app.command()
@@ -103,7 +103,7 @@ def prepare(
     from edgebench.prepare.description import list_prepared
     from edgebench.prepare.user_model import input_choice
     from edgebench.records.model import Artifact
-    from edgebench.report.listings.models import print_variants
+    from edgebench.report.listings.models import variants_listing
     from edgebench.run.config import resolve
     from edgebench.run.measuring.progress import Observer, StderrObserver
     from edgebench.run.model_choice import requests_for, require_batch_axes, require_formats, resolve_sources
@@ -142,7 +142,7 @@ def prepare(
         requests = requests_for(chosen, backend, config.precision, patches, cache, target.options)
         outcomes = backend.prepare(requests, cache, observer.note)
         rows = list_prepared(requests, outcomes, cache, with_evaluations=evaluate, progress=observer.note)
-    print_variants(stdout(), rows, as_json=json_)
+    variants_listing(rows).show(stdout(), as_json=json_)
     exit_where(not all(isinstance(outcome, Artifact) for outcome in outcomes), EXIT_ERROR)
 
 
@@ -164,10 +164,10 @@ def show_cache(json_: JsonOption = False) -> None:
     as pixels. All of it is made again when it is needed and is not there.
     """
     from edgebench.prepare.cache import Cache, foreign, list_files, totals
-    from edgebench.report.listings.models import print_cache
+    from edgebench.report.listings.models import cache_listing
 
     kept = Cache()
-    print_cache(stdout(), kept.root, totals(list_files(kept)), foreign(kept), as_json=json_)
+    cache_listing(kept.root, totals(list_files(kept)), foreign(kept)).show(stdout(), as_json=json_)
 
 
 @cache.command()
@@ -199,7 +199,7 @@ def clean(
 
     from edgebench.errors import UsageError
     from edgebench.prepare.cache import Cache, foreign, list_files, remove, select, totals
-    from edgebench.report.listings.models import print_cleaned
+    from edgebench.report.listings.models import cleaned_listing
     from edgebench.run.setting import duration_s
 
     before_s: float | None = None
@@ -215,4 +215,6 @@ def clean(
     removed = select(list_files(kept), before_s) if dry_run else remove(kept, before_s)
     gone = {file.path for file in removed}
     left = totals(file for file in list_files(kept) if file.path not in gone)
-    print_cleaned(stdout(), kept.root, totals(removed), left, foreign(kept), dry_run=dry_run, as_json=json_)
+    cleaned_listing(kept.root, totals(removed), left, foreign(kept), dry_run=dry_run).show(
+        stdout(), as_json=json_
+    )

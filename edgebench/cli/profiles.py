@@ -31,18 +31,18 @@ ProfileArgument = Annotated[
 def list_(json_: JsonOption = False) -> None:
     """List the shipped profiles."""
     from edgebench.judge.requirements.profile import shipped_profiles
-    from edgebench.report.listings.devices import print_profiles
+    from edgebench.report.listings.devices import profiles_listing
 
-    print_profiles(stdout(), shipped_profiles(), as_json=json_)
+    profiles_listing(shipped_profiles()).show(stdout(), as_json=json_)
 
 
 @app.command()
 def show(profile: ProfileArgument, json_: JsonOption = False) -> None:
     """Show the schedule and requirements of a profile."""
     from edgebench.judge.requirements.profile import load_profile
-    from edgebench.report.listings.devices import print_profile
+    from edgebench.report.listings.devices import profile_listing
 
-    print_profile(stdout(), load_profile(profile), as_json=json_)
+    profile_listing(load_profile(profile)).show(stdout(), as_json=json_)
 
 
 @app.command()
@@ -52,10 +52,10 @@ def check(profile: ProfileArgument, json_: JsonOption = False) -> None:
     Exit codes: 0 no fault, 2 a fault.
     """
     from edgebench.judge.requirements.profile import problems_of
-    from edgebench.report.listings.devices import print_problems
+    from edgebench.report.listings.devices import problems_listing
 
     problems = problems_of(profile)
-    print_problems(stdout(), profile, problems, as_json=json_)
+    problems_listing(profile, problems).show(stdout(), as_json=json_)
     exit_where(bool(problems), EXIT_USAGE)
     [read] = read_profiles([profile])  # which warns of what is ignored
     say_each(

@@ -39,13 +39,13 @@ NamesArgument = Annotated[
 @with_options("targets_file")
 def list_(*, json_: JsonOption = False, **flags: Any) -> None:
     """List the declared targets: name, device, host, meters; mass, size and power that a run takes."""
-    from edgebench.report.listings.boards import print_targets
+    from edgebench.report.listings.boards import targets_listing
     from edgebench.run.targets import listed
     from edgebench.run.targets_file import read_targets
 
     declared = read_targets(targets_file_setting(flags["targets_file"]))
     rows = [listed(target) for target in declared.targets]
-    print_targets(stdout(), rows, None if declared.path is None else str(declared.path), as_json=json_)
+    targets_listing(rows, None if declared.path is None else str(declared.path)).show(stdout(), as_json=json_)
 
 
 @app.command()

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 
-from rich.console import Console
-
 from edgebench.judge.comparisons.history import HistoryPoint, LevelChange, TrialSeries
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report import words
-from edgebench.report.listings import show_listing
+from edgebench.report.listings import Listing
 from edgebench.report.renderers.blocks import Block, Column, Command, Heading, Notes, Table
 from edgebench.report.tables import estimate_text, value_heading
 from edgebench.results.listing import ResultOverview, UnreadableResult
@@ -45,30 +43,30 @@ _LONGEST_TREND = 56
 _HEADING = 14  # characters of a line above figures
 
 
-def print_history(
-    console: Console,
+def history_listing(
     series: Sequence[TrialSeries],
     unreadable: Sequence[UnreadableResult],
     minimum_effect: float,
     *,
     options: Sequence[str] = (),
-    as_json: bool = False,
-) -> None:
-    """Print one series as a table of its results, several as one table; then the changes.
+) -> Listing:
+    """One series as a table of its results, several as one table; then the changes.
 
     Args:
-        console: terminal.
         series: series of trials.
         unreadable: results that cannot be read.
         minimum_effect: smallest change that counts, as a share.
         options: options of the command, repeated in the command that shows one series.
-        as_json: whether the document of `history.schema.json` is printed, in the metric's base unit.
+
+    Returns:
+        the document of `history.schema.json`, in the metric's base unit, and its blocks.
     """
     document = HistoryDocument(ALPHA, minimum_effect, tuple(series), tuple(unreadable))
     names = series_names(series)
     blocks = _results(series[0], names[0]) if len(series) == 1 else _overview(series, names)
-    blocks += [Notes.of(_remarks(series, names)), *_one_by_one(series, options)]
-    show_listing(console, vars(document), blocks, as_json=as_json)
+    return Listing(
+        vars(document), [*blocks, Notes.of(_remarks(series, names)), *_one_by_one(series, options)]
+    )
 
 
 def _one_by_one(series: Sequence[TrialSeries], options: Sequence[str]) -> list[Block]:
@@ -268,15 +266,10 @@ class ResultsDocument:
     """Folders that cannot be read. Source: results."""
 
 
-def print_results(
-    console: Console,
-    rows: Sequence[ResultOverview],
-    unreadable: Sequence[UnreadableResult],
-    output_dir: Path,
-    *,
-    as_json: bool = False,
-) -> None:
-    """Print results, then those that cannot be read; as JSON the document of `results.schema.json`."""
+def results_listing(
+    rows: Sequence[ResultOverview], unreadable: Sequence[UnreadableResult], output_dir: Path
+) -> Listing:
+    """Results, then those that cannot be read; the document is that of `results.schema.json`."""
     document = ResultsDocument(str(output_dir), tuple(rows), tuple(unreadable))
     long = {"result", "targets"}
     headings = ("result", "begun (UTC)", "targets", "trials", "verdicts")
@@ -287,7 +280,7 @@ def print_results(
     empty = Notes.of([none.format(output_dir), advice])
     shown = [table, Notes.of(_notes(rows))] if rows else [empty]
     reasons = Notes.of(f"{result.result}: {result.reason}" for result in unreadable)
-    show_listing(console, vars(document), [*shown, reasons], as_json=as_json)
+    return Listing(vars(document), [*shown, reasons])
 
 
 _ENDS = {"time": "time was over", "interrupted": "interrupted", "error": "ended by an error"}

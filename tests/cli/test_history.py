@@ -16,7 +16,7 @@ from edgebench.cli.common import complete_compared_metric, complete_followed_met
 from edgebench.cli.main import app
 from edgebench.errors import StoredResultError, UsageError
 from edgebench.judge.comparisons.history import history
-from edgebench.report.history import print_history
+from edgebench.report.history import history_listing
 from edgebench.report.renderers.terminal import make_console
 from edgebench.report.schemas import schema
 from edgebench.results.archive import unpack_archive, write_archive
@@ -84,7 +84,7 @@ def test_names_are_broken_between_words_and_targets_stay_whole(folder, monkeypat
     int8, fp32 = history(stored)
     file = io.StringIO()
     series = [replace(int8, target="jetson-nano"), replace(fp32, target="jetson-orin-nx")]
-    print_history(make_console(file), series, [], 0.03)
+    history_listing(series, [], 0.03).show(make_console(file))
     assert {"jetson-nano: int8", "jetson-orin-nx: fp32"} <= {
         line.split("  ")[0] for line in file.getvalue().splitlines()
     }
@@ -93,7 +93,7 @@ def test_names_are_broken_between_words_and_targets_stay_whole(folder, monkeypat
     file = io.StringIO()
     first = replace(int8.results[0], result=name)
     one = replace(int8, results=(first,), changes=())
-    print_history(make_console(file), [one], [], 0.03)
+    history_listing([one], [], 0.03).show(make_console(file))
     rows = file.getvalue().splitlines()
     at = next(number for number, line in enumerate(rows) if line.startswith("2025"))
     more = takewhile(lambda line: line.startswith(" "), rows[at + 1 :])

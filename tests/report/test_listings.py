@@ -47,17 +47,17 @@ DEVICES = [
 
 
 def test_devices_with_what_can_be_set() -> None:
-    text = said(devices.print_devices, DEVICES, {"rapl": "Energy counters of the processor."})
+    text = said(devices.devices_listing(DEVICES, {"rapl": "Energy counters of the processor."}).show)
     assert "this machine, by LiteRT [red]" in text
     assert "--set kernels=...: xnnpack, reference (default xnnpack)" in text
     assert "(default )" not in text
     assert "precisions: fp32, int8; batch: 1 to 16 (default 2)" in text and "takes --host\n" in text
     assert "meters: ina3221, else tegrastats, unless --meter names another\n" in text
     assert "rapl: Energy counters of the processor.\n" in text
-    read = json.loads(said(devices.print_devices, DEVICES, {}, as_json=True))
+    read = json.loads(said(devices.devices_listing(DEVICES, {}).show, as_json=True))
     assert read["schema_version"] == 1
     assert read["devices"][0]["options"]["threads"]["default"] == 1
-    assert "No device" in said(devices.print_devices, [], {})
+    assert "No device" in said(devices.devices_listing([], {}).show)
 
 
 def test_findings_with_their_fixes() -> None:
@@ -79,22 +79,24 @@ def test_findings_with_their_fixes() -> None:
 
 def test_profiles_with_their_limits() -> None:
     profiles = shipped_profiles()
-    text = said(devices.print_profiles, profiles)
+    text = said(devices.profiles_listing(profiles).show)
     assert "latency per image ≤ 4.42 s" in text
     assert "size ≤ 10 x 70 x 80 mm" in text
     arctic = next(profile for profile in profiles if profile.name == "disco-arctic")
-    text_of_arctic = said(devices.print_profile, arctic)
+    text_of_arctic = said(devices.profile_listing(arctic).show)
     assert "schedule: 80 images in a cycle of 5739 s, within its first 353.6 s" in text_of_arctic
     assert "≤ 71.7375 s" in text_of_arctic
-    assert json.loads(said(devices.print_profile, arctic, as_json=True))["profile"] == arctic.as_record()
-    listed = json.loads(said(devices.print_profiles, profiles, as_json=True))["profiles"]
+    assert (
+        json.loads(said(devices.profile_listing(arctic).show, as_json=True))["profile"] == arctic.as_record()
+    )
+    listed = json.loads(said(devices.profiles_listing(profiles).show, as_json=True))["profiles"]
     assert listed == [profile.as_record() for profile in profiles]
 
 
 def test_an_uplink_is_shown_where_the_profile_has_it_and_where_a_limit_uses_it() -> None:
     update = {"name": "update", "quantity": "update_s", "limit": "10 min"}
     profile = Profile.model_validate({"name": "x", "uplink_bps": "9.6 kbit/s", "requirements": [update]})
-    text = said(devices.print_profile, profile)
+    text = said(devices.profile_listing(profile).show)
     assert "uplink: 9600 bit/s" in text
     assert "update time ≤ 600 s" in text and "an uplink of 9600 bit/s" in text
 
@@ -126,17 +128,17 @@ def test_variants_with_whole_paths() -> None:
         },
         {"variant": "mobilenet_v1-1.0-fp32", "parameters": 3233989, "artifact": None, "evaluation": None},
     ]
-    text = said(models.print_variants, rows)
+    text = said(models.variants_listing(rows).show)
     assert f"mobilenet_v1-0.25-int8: {path}\n" in text
     first = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-0.25-int8 "))
     assert " ".join(first.split()) == "mobilenet_v1-0.25-int8 219,829 340 kB 952/1000 99.6 %"
     second = next(line for line in text.splitlines() if line.startswith("mobilenet_v1-1.0-fp32 "))
     assert second.split()[1:] == ["3,233,989", "-", "-", "-"]
     assert "share pixels" in text
-    assert json.loads(said(models.print_variants, rows, as_json=True))["variants"] == rows
-    none = said(models.print_variants, [rows[1]])
+    assert json.loads(said(models.variants_listing(rows).show, as_json=True))["variants"] == rows
+    none = said(models.variants_listing([rows[1]]).show)
     assert "None is prepared yet" in none
-    refused = said(models.print_variants, [rows[1] | {"reason": "it does not fit"}])
+    refused = said(models.variants_listing([rows[1] | {"reason": "it does not fit"}]).show)
     assert "mobilenet_v1-1.0-fp32: it does not fit" in refused
 
 

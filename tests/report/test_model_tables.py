@@ -2,7 +2,8 @@ import io
 import json
 from typing import Any
 
-from edgebench.report.listings.models import print_model, print_variants
+from edgebench.report.listings import Listing
+from edgebench.report.listings.models import model_listing, variants_listing
 from edgebench.report.renderers.terminal import make_console
 
 MODEL: dict[str, Any] = {
@@ -33,16 +34,16 @@ FAMILY: dict[str, Any] = {
 }
 
 
-def said(call: Any, *words: Any, **options: Any) -> str:
+def said(listing: Listing, as_json: bool = False) -> str:
     file = io.StringIO()
     console = make_console(file)
     console.width = 80
-    call(console, *words, **options)
+    listing.show(console, as_json=as_json)
     return file.getvalue()
 
 
 def test_a_model_is_told_in_80_columns_and_without_control_characters():
-    text = said(print_model, MODEL)
+    text = said(model_listing(MODEL))
     for line in text.splitlines():
         assert len(line.rstrip()) <= 80 or "/models/" in line
     assert "\x1b" not in text
@@ -58,17 +59,17 @@ def test_a_model_is_told_in_80_columns_and_without_control_characters():
 
 
 def test_a_model_as_json_is_whole():
-    document = json.loads(said(print_model, MODEL, as_json=True))
+    document = json.loads(said(model_listing(MODEL), as_json=True))
     assert document == {"schema_version": 1, "model": MODEL}
 
 
 def test_families_are_told_in_80_columns():
-    text = said(print_variants, [], families=[FAMILY])
+    text = said(variants_listing([], families=[FAMILY]))
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
     assert "215 M" in text
     assert "accuracy is not meaningful" in text
-    model_text = said(print_model, FAMILY)
+    model_text = said(model_listing(FAMILY))
     assert "pixel p as p / 127.5 - 1" in model_text
     assert "4,232,837" in model_text
     as_they_are = FAMILY | {"input": FAMILY["input"] | {"divisor": 1.0, "offset": 0.0}}
-    assert "pixels as they are" in said(print_model, as_they_are)
+    assert "pixels as they are" in said(model_listing(as_they_are))

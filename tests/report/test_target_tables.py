@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from edgebench.report.listings.boards import print_checks, print_targets
+from edgebench.report.listings.boards import print_checks, targets_listing
 
 NANO = {
     "board": "NVIDIA Jetson Nano Developer Kit",
@@ -41,6 +41,10 @@ def printed(show, *arguments, **rest):
     return out.getvalue()
 
 
+def listed(targets, file):
+    return printed(targets_listing(targets, file).show)
+
+
 def test_a_board_says_what_it_is_and_what_it_does_not_know():
     text = printed(print_checks, [{"target": "t", "device": "d", "facts": NANO, "findings": []}])
     for words in ("NVIDIA Jetson Nano Developer Kit", "R32.7.1", "3.00 GB", "1479", "5W", "41.5", "480"):
@@ -64,8 +68,8 @@ def test_checks_as_json():
 
 
 def test_no_file_is_said():
-    assert "no targets.toml" in printed(print_targets, [], None)
-    assert "0 targets in f.toml" in printed(print_targets, [], "f.toml")
+    assert "no targets.toml" in listed([], None)
+    assert "0 targets in f.toml" in listed([], "f.toml")
 
 
 def test_the_listing_says_where_mass_and_size_are_from():
@@ -79,7 +83,7 @@ def test_the_listing_says_where_mass_and_size_are_from():
         {"name": "f", "sweeps": {}},
         {"name": "g", "device": "zpu", "device_error": "there is no device 'zpu'"},
     ]  # fmt: skip
-    text = printed(print_targets, rows, "targets.toml")
+    text = listed(rows, "targets.toml")
     for line in (
         "a: mass and size of Pi (46 g: its maker)",
         "b: mass as the file says; size of Pi",
@@ -95,7 +99,7 @@ def test_the_listing_says_where_mass_and_size_are_from():
 
 def test_the_listing_says_what_a_target_sweeps():
     rows = [{"name": "a", "sweeps": {"device": ["CPU", "GPU"], "power_mode": ["MAXN", "5W", "\x1b[31m"]}}]
-    text = " ".join(printed(print_targets, rows, "targets.toml").split())
+    text = " ".join(listed(rows, "targets.toml").split())
     assert "a sweeps device=CPU, GPU; power_mode=MAXN, 5W," in text
     assert ": 6 targets" in text
     assert "\x1b" not in text

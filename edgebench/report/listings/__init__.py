@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -13,14 +14,19 @@ from edgebench.report.renderers.terminal import print_blocks
 from edgebench.report.words import SCHEMA_VERSION
 
 
-def show_listing(
-    console: Console, document: Mapping[str, Any], blocks: Sequence[Block], *, as_json: bool
-) -> None:
-    """Print a listing: its blocks for people, or its document of this schema as JSON."""
-    if as_json:
-        write_json(console, document)
-    else:
-        print_blocks(console, blocks)
+@dataclass(frozen=True)
+class Listing:
+    """Output of a command that lists: a document for programs, blocks for people."""
+
+    document: Mapping[str, Any]
+    blocks: Sequence[Block]
+
+    def show(self, console: Console, *, as_json: bool = False) -> None:
+        """Print the blocks, or the document as JSON."""
+        if as_json:
+            write_json(console, self.document)
+        else:
+            print_blocks(console, self.blocks)
 
 
 def write_json(console: Console, value: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from edgebench.records.board_facts import BoardFacts
 from edgebench.records.target import KINDS
 from edgebench.report import words
 from edgebench.report.environment import flat, gathered
-from edgebench.report.listings import show_listing, write_json
+from edgebench.report.listings import Listing, write_json
 from edgebench.report.listings.devices import print_findings
 from edgebench.report.renderers.blocks import Block, Column, Heading, Notes, Table, Text, facts, of_figures
 from edgebench.report.renderers.terminal import line, lines, print_blocks
@@ -31,8 +31,8 @@ def board_record(name: str, board: Board) -> dict[str, Any]:
     return record
 
 
-def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool = False) -> None:
-    """Print the boards by name: mass, size and declared power."""
+def boards_listing(boards: Mapping[str, Board]) -> Listing:
+    """Boards by name: mass, size and declared power."""
     rows = []
     for name, board in boards.items():
         powers = ", ".join(f"{power.watts:g} W {power.kind}" for power in board.power)
@@ -44,12 +44,11 @@ def print_boards(console: Console, boards: Mapping[str, Board], *, as_json: bool
         f"{words.counted(len(boards), 'board')}; `edgebench boards show NAME` has their sources",
     ]
     document = {"boards": [board_record(name, board) for name, board in boards.items()]}
-    blocks: list[Block] = [Table("boards", columns, tuple(rows)), Notes.of(notes)]
-    show_listing(console, document, blocks, as_json=as_json)
+    return Listing(document, [Table("boards", columns, tuple(rows)), Notes.of(notes)])
 
 
-def print_board(console: Console, name: str, board: Board, *, as_json: bool = False) -> None:
-    """Print one board: each figure with where it is from, or that it is not known."""
+def board_listing(name: str, board: Board) -> Listing:
+    """One board: each figure with where it is from, or that it is not known."""
     about = [
         board.title,
         "plugged into a host, which has a --board of its own" if board.plugged_in else "",
@@ -64,7 +63,7 @@ def print_board(console: Console, name: str, board: Board, *, as_json: bool = Fa
     columns = (Column("figure"), Column("value"), Column("source", long=True))
     note = Notes.of([board.note and f"note: {board.note}"])
     blocks: list[Block] = [Heading(name), Notes.of(about), Table("figures", columns, tuple(rows)), note]
-    show_listing(console, {"board": board_record(name, board)}, blocks, as_json=as_json)
+    return Listing({"board": board_record(name, board)}, blocks)
 
 
 def _text(board: Board, fact: str) -> str:
@@ -82,16 +81,12 @@ def _text(board: Board, fact: str) -> str:
 # What `edgebench targets` prints: the declared targets, and a board's description with its findings.
 
 
-def print_targets(
-    console: Console, targets: Sequence[Mapping[str, Any]], file: str | None, *, as_json: bool = False
-) -> None:
-    """Print the targets of a file: name, device, host, meters, mass and size; power as it is declared.
+def targets_listing(targets: Sequence[Mapping[str, Any]], file: str | None) -> Listing:
+    """Targets of a file: name, device, host, meters, mass and size; power as it is declared.
 
     Args:
-        console: where to print.
         targets: the declared ones as plain data (`edgebench.run.targets.listed`).
         file: where they stand; None where there is no file.
-        as_json: print one document instead.
     """
     columns = (*map(Column, ("target", "device", "host")), Column("meters", long=True))
     columns += (Column("mass", figures=True), Column("size"))
@@ -105,8 +100,7 @@ def print_targets(
     blocks.append(Notes.of([*texts, f"{words.counted(len(targets), 'target')} in {file}"]))
     if file is None:
         blocks = [Text("There is no targets.toml, here or in the user's configuration folder.")]
-    document = {"file": file, "targets": [dict(target) for target in targets]}
-    show_listing(console, document, blocks, as_json=as_json)
+    return Listing({"file": file, "targets": [dict(target) for target in targets]}, blocks)
 
 
 def _sweeps_text(sweeps: Mapping[str, Sequence[Any]]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from edgebench.report import words
-from edgebench.report.listings import show_listing, write_json
+from edgebench.report.listings import Listing, write_json
 from edgebench.report.renderers.blocks import Block, Column, Heading, Notes, Table, Text
 from edgebench.report.renderers.terminal import line, lines
 
@@ -36,14 +36,8 @@ def device_record(backend: Backend) -> dict[str, Any]:
     }
 
 
-def print_devices(
-    console: Console,
-    devices: Sequence[Mapping[str, Any]],
-    meters: Mapping[str, str],
-    *,
-    as_json: bool = False,
-) -> None:
-    """Print devices, each of `device_record`, with the options that `--set` takes, and the meters."""
+def devices_listing(devices: Sequence[Mapping[str, Any]], meters: Mapping[str, str]) -> Listing:
+    """Devices, each of `device_record`, with the options that `--set` takes, and the meters."""
     blocks: list[Block] = [] if devices else [Text("No device is installed.")]
     for device in devices:
         largest, default = device["most_batch"], device["default_batch"]
@@ -60,8 +54,7 @@ def print_devices(
         blocks += [Heading(device["name"]), Notes.of(lines)]
     described = [f"{name}: {description}" for name, description in meters.items()]
     blocks += [Heading("meters"), Notes.of(described or ["none"])]
-    document = {"devices": list(devices), "meters": dict(meters)}
-    show_listing(console, document, blocks, as_json=as_json)
+    return Listing({"devices": list(devices), "meters": dict(meters)}, blocks)
 
 
 def _option(option: Mapping[str, Any]) -> str:
@@ -97,20 +90,19 @@ def _print_finding(console: Console, subject: str, finding: Mapping[str, Any]) -
     lines(console, [f"fix: {finding['fix']}" if finding.get("fix") else ""], indent=11)
 
 
-def print_profiles(console: Console, profiles: Sequence[Profile], *, as_json: bool = False) -> None:
-    """Print profiles, each with its title and requirements."""
+def profiles_listing(profiles: Sequence[Profile]) -> Listing:
+    """Profiles, each with its title and requirements."""
     blocks: list[Block] = [] if profiles else [Text("There are none.")]
     for profile in profiles:
         blocks += [
             Heading(profile.name),
             Notes.of([profile.title, *map(words.limit, profile.requirements)]),
         ]
-    document = {"profiles": [profile.as_record() for profile in profiles]}
-    show_listing(console, document, blocks, as_json=as_json)
+    return Listing({"profiles": [profile.as_record() for profile in profiles]}, blocks)
 
 
-def print_profile(console: Console, profile: Profile, *, as_json: bool = False) -> None:
-    """Print one profile: what it is, where it comes from, each requirement with how its limit came about."""
+def profile_listing(profile: Profile) -> Listing:
+    """One profile: what it is, where it comes from, each requirement with how its limit came about."""
     lines = [
         *(profile.title, profile.description),
         f"source: {profile.source}" if profile.source else "",
@@ -120,8 +112,7 @@ def print_profile(console: Console, profile: Profile, *, as_json: bool = False) 
     columns = tuple(Column(heading, long=True) for heading in ("requirement", "limit", "from"))
     rows = tuple((limit.name, words.limit(limit), _origin(limit)) for limit in profile.requirements)
     table = Table("requirements", columns, rows)
-    blocks = Heading(profile.name), Notes.of(lines), table
-    show_listing(console, {"profile": profile.as_record()}, blocks, as_json=as_json)
+    return Listing({"profile": profile.as_record()}, [Heading(profile.name), Notes.of(lines), table])
 
 
 def _origin(requirement: Requirement) -> str:
@@ -131,10 +122,8 @@ def _origin(requirement: Requirement) -> str:
     return f"an uplink of {requirement.uplink_bps:g} bit/s" if requirement.uplink_bps else ""
 
 
-def print_problems(
-    console: Console, profile: str, problems: Sequence[Problem], *, as_json: bool = False
-) -> None:
-    """Print all that is wrong with a profile: file and line, what, and the fix below it."""
+def problems_listing(profile: str, problems: Sequence[Problem]) -> Listing:
+    """All that is wrong with a profile: file and line, what, and the fix below it."""
     texts = []
     for problem in problems:
         number = "" if problem.line is None else f":{problem.line}"
@@ -142,7 +131,7 @@ def print_problems(
         texts.append(f"fix: {problem.fix}" if problem.fix else "")
     document = {"profile": profile, "problems": list(map(asdict, problems))}
     notes = Notes.of(texts or [f"{profile}: nothing is wrong with it."])
-    show_listing(console, document, [notes], as_json=as_json)
+    return Listing(document, [notes])
 
 
 def schedule_text(schedule: Schedule) -> str:

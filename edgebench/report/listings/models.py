@@ -7,12 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from edgebench.prepare.cache import KINDS as CACHE_KINDS
 from edgebench.prepare.cache import KindTotal
 from edgebench.report import words
-from edgebench.report.listings import show_listing
+from edgebench.report.listings import Listing
 from edgebench.report.renderers.blocks import (
     Block,
     Column,
@@ -26,21 +24,15 @@ from edgebench.report.renderers.blocks import (
 )
 
 
-def print_variants(
-    console: Console,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    families: Sequence[Mapping[str, Any]] = (),
-    as_json: bool = False,
-) -> None:
-    """Print variants with their size and accuracy; paths stand on lines of their own, whole.
+def variants_listing(
+    rows: Sequence[Mapping[str, Any]], *, families: Sequence[Mapping[str, Any]] = ()
+) -> Listing:
+    """Variants with their size and accuracy; paths stand on lines of their own, whole.
 
     Args:
-        console: where to print.
         rows: one a variant: `variant`, `parameters`, `artifact` {path, size_bytes, ...}, None where it
             is not prepared, `evaluation` {k, n, low, high, agree_k, agree_n, ...}, and perhaps `reason`.
-        families: what else is there by name (`models.inspect.description.list_families`), printed below.
-        as_json: print the rows as they are instead.
+        families: what else is there by name (`prepare.description.list_families`), shown below.
     """
     columns = of_figures("variant", "parameters", "file", "right of n", "same as fp32")
     blocks: list[Block] = [Table("variants", columns, tuple(map(_variant_cells, rows)))]
@@ -60,8 +52,7 @@ def print_variants(
     if rows and not any(row.get("artifact") or row.get("reason") for row in rows):
         blocks.append(Text("None is prepared yet: `edgebench run` does it, or `edgebench models prepare`."))
     known = {"families": [dict(family) for family in families]} if families else {}
-    document = {"variants": [dict(row) for row in rows], **known}
-    show_listing(console, document, [*blocks, *_families(families)], as_json=as_json)
+    return Listing({"variants": [dict(row) for row in rows], **known}, [*blocks, *_families(families)])
 
 
 def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -83,11 +74,10 @@ _PRECISIONS = {
 }
 
 
-def print_model(console: Console, model: Mapping[str, Any], *, as_json: bool = False) -> None:
-    """Print what `inspect.description.show` tells; the hash and the path whole, on lines of their own."""
+def model_listing(model: Mapping[str, Any]) -> Listing:
+    """A model's description (`prepare.description.show`); its hash and path whole, on lines of their own."""
     blocks = _family(model) if model.get("format") == "family" else _file(model)
-    blocks.insert(0, Heading(str(model.get("name", ""))))
-    show_listing(console, {"model": dict(model)}, blocks, as_json=as_json)
+    return Listing({"model": dict(model)}, [Heading(str(model.get("name", ""))), *blocks])
 
 
 def _families(families: Sequence[Mapping[str, Any]]) -> list[Block]:
@@ -203,29 +193,24 @@ def _widths(family: Mapping[str, Any]) -> list[tuple[str, ...]]:
 # What `edgebench cache` prints: the kinds of files in the cache, and what was removed.
 
 
-def print_cache(
-    console: Console, root: Path, kinds: Sequence[KindTotal], others: Sequence[str], *, as_json: bool = False
-) -> None:
-    """Print the kinds of files with their number, size and last use; `others` are names of foreign files."""
+def cache_listing(root: Path, kinds: Sequence[KindTotal], others: Sequence[str]) -> Listing:
+    """Kinds of files with their number, size and last use; `others` are names of foreign files."""
     record = _record(kinds)
     advice = "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)" if kinds else ""
     notes = Notes.of([_others(others), advice])
     document = {"folder": str(root), **record, "not_of_the_cache": list(others)}
-    blocks = [Text(f"{root}: {_counted(record)}"), *_kinds(record), notes]
-    show_listing(console, document, blocks, as_json=as_json)
+    return Listing(document, [Text(f"{root}: {_counted(record)}"), *_kinds(record), notes])
 
 
-def print_cleaned(
-    console: Console,
+def cleaned_listing(
     root: Path,
     removed: Sequence[KindTotal],
     left: Sequence[KindTotal],
     others: Sequence[str],
     *,
     dry_run: bool,
-    as_json: bool = False,
-) -> None:
-    """Print what was removed, or with `dry_run` would be, and what is left of the cache."""
+) -> Listing:
+    """Removed files, or with `dry_run` those that would be, and the rest of the cache."""
     gone, rest = _record(removed), _record(left)
     document = {
         "folder": str(root),
@@ -236,8 +221,7 @@ def print_cleaned(
     }
     done, remains = ("would remove", "would be left") if dry_run else ("removed", "left")
     notes = Notes.of([f"{remains}: {_counted(rest)}", _others(others)])
-    blocks = [Text(f"{root}: {done} {_counted(gone)}"), *_kinds(gone), notes]
-    show_listing(console, document, blocks, as_json=as_json)
+    return Listing(document, [Text(f"{root}: {done} {_counted(gone)}"), *_kinds(gone), notes])
 
 
 def _record(kinds: Sequence[KindTotal]) -> dict[str, Any]:
