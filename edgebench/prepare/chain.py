@@ -24,7 +24,7 @@ from edgebench.prepare.families import random_identity
 from edgebench.prepare.image_sets import images_identity, shipped_images
 from edgebench.prepare.landcover import CLASS_NAMES, SHIPPED_COUNTS
 from edgebench.prepare.shipped import CHOSEN, golden_patches, has_shipped, shipped_weights
-from edgebench.prepare.user_model import fixed_batch, input_spec
+from edgebench.prepare.user_model import input_spec
 from edgebench.prepare.workers.processes import HelperError, run_outputs
 from edgebench.records.model import (
     Artifact,
@@ -134,7 +134,7 @@ def require_batch(request: PrepareRequest) -> None:
     source, model = request.source, request.source.model
     if model is None:
         return
-    fixed = fixed_batch(model)
+    fixed = model.fixed_batch
     if model.picture is None and request.batch != 1:
         raise UnsupportedError(
             f"{request.variant.name} is not measured at a batch of {request.batch}",

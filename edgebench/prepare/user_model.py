@@ -318,12 +318,6 @@ def _fixed(
     return FixedInput(tensor.name, tensor.dtype, shape, scale, zero_point)
 
 
-def fixed_batch(model: UserModel) -> int | None:
-    """The batch that the file has fixed; None where it left it open or has none."""
-    batches = {tensor.shape[0] for tensor in model.inputs if tensor.shape}
-    return None if model.open_batch or not model.has_batch or len(batches) != 1 else batches.pop()
-
-
 def _described(tensor: TensorFacts) -> str:
     shape = ", ".join("?" if length is None else str(length) for length in tensor.shape)
     return f"{tensor.name} [{shape}]"

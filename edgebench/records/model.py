@@ -335,6 +335,12 @@ class UserModel:
         ]
         return lengths[0] if len(lengths) == 1 else (1 if not lengths else None)
 
+    @property
+    def fixed_batch(self) -> int | None:
+        """Batch that the file fixes; None where it is open or there is none."""
+        batches = {tensor.shape[0] for tensor in self.inputs if tensor.shape}
+        return None if self.open_batch or not self.has_batch or len(batches) != 1 else batches.pop()
+
     def shapes(self, batch: int) -> tuple[tuple[int, ...], ...]:
         """The inputs' shapes at a batch."""
         if not self.has_batch:

@@ -22,13 +22,13 @@ from edgebench.prepare.image_sets import (
     shipped_scene_for,
 )
 from edgebench.prepare.images import ALL, ReadingOptions, cut, load_image_sets, load_scene, picture_reading
-from edgebench.prepare.labelled_inputs import labelled_set
 from edgebench.prepare.labels import are_numbers, fitted, matched, read_labels
 from edgebench.prepare.landcover import CLASS_NAMES
 from edgebench.prepare.samples import (
     DEFAULT_COUNT,
     GOLDEN,
     first_samples,
+    labelled_set,
     random_samples,
     read_inputs,
     samples_scene,

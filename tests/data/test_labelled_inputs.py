@@ -11,8 +11,7 @@ from edgebench.agent.files import samples
 from edgebench.errors import InputError
 from edgebench.prepare.cache import Cache
 from edgebench.prepare.image_sets import load_calibration_inputs, refuse_overlap, subset
-from edgebench.prepare.labelled_inputs import anomaly_scores, labelled_set
-from edgebench.prepare.samples import read_inputs
+from edgebench.prepare.samples import anomaly_scores, labelled_set, read_inputs
 from edgebench.prepare.user_model import understand
 from edgebench.records.model import InputChoice, ModelFacts, TensorFacts, TensorInput, UserModel
 from edgebench.records.values import ImageSet

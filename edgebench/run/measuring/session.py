@@ -21,7 +21,7 @@ from edgebench.interruption import held_interrupt
 from edgebench.link.failures import Explain, unexplained
 from edgebench.link.host_lag import bursts_for, response_of, settle_s
 from edgebench.link.host_probes import HostProbes
-from edgebench.prepare.labelled_inputs import anomaly_scores
+from edgebench.prepare.samples import anomaly_scores
 from edgebench.records.model import Golden, OutputTolerance
 from edgebench.records.session import MeasurePlan, Pass, SessionFacts, Window
 from edgebench.records.stored import Failure, GoldenCheck, SessionStatus, SessionTables

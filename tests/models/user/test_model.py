@@ -4,7 +4,6 @@ import pytest
 
 from edgebench.errors import InputError, UsageError
 from edgebench.prepare.user_model import (
-    fixed_batch,
     input_choice,
     input_spec,
     plain_stem,
@@ -246,8 +245,8 @@ def test_labels_have_to_be_as_many_as_the_scores():
 
 
 def test_a_fixed_batch_and_an_open_one():
-    assert fixed_batch(known(tensor(4, 8, 8, 3))) == 4
-    assert fixed_batch(known(tensor(None, 8, 8, 3))) is None
+    assert known(tensor(4, 8, 8, 3)).fixed_batch == 4
+    assert known(tensor(None, 8, 8, 3)).fixed_batch is None
     assert known(tensor(None, 8, 8, 3)).shapes(2) == ((2, 8, 8, 3),)
 
 
@@ -264,7 +263,7 @@ def test_without_a_batch_axis_the_whole_shape_is_a_sample(inputs, shapes):
     model = known(*inputs)
     assert not model.has_batch
     assert model.shapes(1) == shapes
-    assert fixed_batch(model) is None
+    assert model.fixed_batch is None
 
 
 @pytest.mark.parametrize(
