@@ -53,8 +53,9 @@ A limit on `power_peak_w` means the average over `averaging_s`. Without it the l
 whose own averaging time differs between meters: the verdict names it, and `profiles check` recommends
 `averaging_s`.
 
-A `[schedule]` requires that the device keeps up, whatever the requirements are. A requirement of at most 1
-on `load` replaces that rule.
+A `[schedule]` requires that the device keeps up, whatever the requirements are: a trial with a load above 1
+fails. A load that is not known fails nothing; a requirement of at most 1 on `load` replaces the rule and
+also asks for the load.
 
 A limit as text is converted to the quantity's first unit. Units may be words ("3 Watt", "200 grams",
 "93 percent"). Capital letters of symbols count (MB is a million bytes, mb is refused); decimal commas and

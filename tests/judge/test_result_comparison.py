@@ -170,6 +170,7 @@ def test_a_trial_that_failed_since_is_not_compared_and_says_why(baseline: Stored
     comparison = compare_results([baseline, made("half", failed=(INT8,), seed=11)])
     item = only(comparison, INT8)
     assert item.word == "not compared" and item.a is not None and item.b is None
+    assert (item.a_n, item.b_n, item.counted) == (None, None, "")
     assert item.reason.startswith("B has none: ") and comparison.undecided and not comparison.regressed
 
 

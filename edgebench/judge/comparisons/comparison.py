@@ -106,12 +106,14 @@ class MetricComparison:
     """Two-sided p of that test by itself. Source: fit."""
     adjusted_p: float | None = None
     """p among all tests of the call, by Holm. Source: fit."""
-    a_n: int = 0
-    """Sessions or images of the baseline; 1 for an exact number. Source: sessions."""
-    b_n: int = 0
-    """Sessions or images of the other; 1 for an exact number. Source: sessions."""
+    a_n: int | None = None
+    """Sessions or images of the baseline; 1 for an exact number, null where it is not compared. Source:
+    sessions."""
+    b_n: int | None = None
+    """Sessions or images of the other; 1 for an exact number, null where it is not compared. Source:
+    sessions."""
     counted: Counted = ""
-    """Things that a_n and b_n count; empty for an exact number. Source: fit."""
+    """Things that a_n and b_n count; empty for an exact number, and where it is not compared. Source: fit."""
     sessions_needed: int | None = None
     """Sessions a side that would decide it; null where that is not known. Source: fit."""
     identical: bool = False
@@ -457,7 +459,7 @@ class _MetricOfPair:
             for side, caution in disturbed
             if caution.flag in CONTAMINATION and not self.threshold.include_contaminated
         ]
-        fewest = min(item.a_n, item.b_n)
+        fewest = min(item.a_n or 0, item.b_n or 0)
         causes = [
             f"a gate takes {GATE_SESSIONS} sessions a side, not {fewest}" if fewest < GATE_SESSIONS else "",
             f"contaminated: {', '.join(contaminated)}" if contaminated else "",
