@@ -231,13 +231,18 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
     nets = [energy for energy in energies if energy.net_j is not None]
     means = _present(window.mean_w for window in measured)
     peaks = _present(window.peak_w for window in windows)
-    # Each sentence on a session's numbers once.
-    sentences = [
-        sentence
-        for session in sessions
-        for sentence in dict.fromkeys((session.energy.reason, session.window.note, session.stuck))
-    ]
-    reason = joined(*_counted(sentences, len(sessions)), lag if means else "", resemblance(means))
+
+    def reason_of(own: Callable[[SessionPower], str]) -> str:
+        """Sentences on the sessions' numbers, each once; `own` gives those of the power or of the energy."""
+        sentences = [
+            sentence
+            for session in sessions
+            for sentence in dict.fromkeys((own(session), session.window.note, session.stuck))
+        ]
+        return joined(*_counted(sentences, len(sessions)), lag if means else "", resemblance(means))
+
+    power_text = reason_of(lambda session: session.window.reason)
+    energy_text = reason_of(lambda session: session.energy.reason)
     uncovered = [
         session.window.reason or session.unread
         for session in sessions
@@ -264,7 +269,7 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         unknown_lag_s=lag_s or None,
         idle_drift_w=_mean([drift.drift_w for drift in drifts]),
         pauses=max((window.pauses for window in measured), default=0.0),
-        reason=reason,
+        reason=energy_text,
         curves=tuple(window.curve for window in windows),
     )
 
@@ -272,12 +277,13 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         value: float | None,
         ends: tuple[float | None, float | None] = (None, None),
         by_session: Sequence[float] = (),
-        missing: str = "",
+        missing: str = power_text,
+        without_ends: str = power_text,
     ) -> Estimate:
         if value is None:
-            return Estimate(reason=missing or reason or "it gave nothing", basis=rail.scope)
-        few = reason or interval_reason(len(sessions)) if None in ends else ""
-        return Estimate(value, *ends, tuple(by_session), rail.samples, rail.scope, few)
+            return Estimate(reason=missing or "it gave nothing", basis=rail.scope)
+        reason = without_ends or interval_reason(len(sessions)) if None in ends else ""
+        return Estimate(value, *ends, tuple(by_session), rail.samples, rail.scope, reason)
 
     margins_w = [(w.mean_margin_w, w.lag_margin_w.plus(w.pauses_margin_w)) for w in measured]
     gross_j = [energy.gross_j for energy in energies if energy.gross_j is not None]
@@ -288,6 +294,8 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
     peak_w = max(peaks, default=None)
     watts = np.concatenate([window.curve.watts for window in windows])
     p99_w = float(np.quantile(watts, 0.99, overwrite_input=True)) if len(watts) >= least_n(0.99) else None
+    few_samples = f"it takes {least_n(0.99)} samples"
+    idle_w = _present(session.idle.mean_w for session in sessions if session.idle)
     energy_ends = _bounds(gross_j, [(energy.gross_margin_j, energy.gross_doubt_j) for energy in energies])
     net_ends = _bounds(
         net_j if unlagged else [], [(energy.net_margin_j, energy.net_doubt_j) for energy in unlagged]
@@ -297,10 +305,10 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         {
             "power_mean_w": estimate(_mean(means), _bounds(means, margins_w), means),
             "power_peak_w": estimate(peak_w, (peak_w, max(peaks + around) if lag_s else peak_w)),
-            "power_p99_w": estimate(p99_w, missing=f"it takes {least_n(0.99)} samples" if len(watts) else ""),
-            "power_idle_w": estimate(_mean(_present(side.idle.mean_w for side in sessions if side.idle))),
-            "energy_j": estimate(_mean(gross_j), energy_ends, gross_j),
-            "net_energy_j": estimate(_mean(net_j), net_ends, net_j),
+            "power_p99_w": estimate(p99_w, missing=few_samples if len(watts) else power_text),
+            "power_idle_w": estimate(_mean(idle_w), missing=energy_text),
+            "energy_j": estimate(_mean(gross_j), energy_ends, gross_j, missing=energy_text),
+            "net_energy_j": estimate(_mean(net_j), net_ends, net_j, energy_text, energy_text),
         },
         drifts,
     )
