@@ -102,7 +102,7 @@ def require_tidy(notebook: Any, folders: Sequence[Path]) -> None:
         assert len(data.get("image/png", "")) <= MOST_PICTURE
     text = shown(notebook)
     for path in (*map(str, folders), str(Path.home()), sys.prefix, str(NOTEBOOKS.parent)):
-        assert path not in text
+        assert path not in text, text[max(0, text.index(path) - 200) :][:400]
 
 
 def trees(notebook: Any) -> Iterator[ast.Module]:

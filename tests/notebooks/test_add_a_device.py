@@ -22,6 +22,7 @@ def test_a_device_is_added_and_measured(
     monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # options of these tests, which the kit would take
     executed, values = execute(NAME, tmp_path, tmp_path, monkeypatch, ["summaries", "answers"])
     require_tidy(executed, [tmp_path])
     assert pictures(executed) == 1
