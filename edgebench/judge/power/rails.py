@@ -280,6 +280,7 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
         missing: str = power_text,
         without_ends: str = power_text,
     ) -> Estimate:
+        """Estimate with the reason why it has no value, or no interval."""
         if value is None:
             return Estimate(reason=missing or "it gave nothing", basis=rail.scope)
         reason = without_ends or interval_reason(len(sessions)) if None in ends else ""
@@ -308,7 +309,9 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
             "power_p99_w": estimate(p99_w, missing=few_samples if len(watts) else power_text),
             "power_idle_w": estimate(_mean(idle_w), missing=energy_text),
             "energy_j": estimate(_mean(gross_j), energy_ends, gross_j, missing=energy_text),
-            "net_energy_j": estimate(_mean(net_j), net_ends, net_j, energy_text, energy_text),
+            "net_energy_j": estimate(
+                _mean(net_j), net_ends, net_j, missing=energy_text, without_ends=energy_text
+            ),
         },
         drifts,
     )
