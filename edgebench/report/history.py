@@ -13,7 +13,7 @@ from edgebench.judge.comparisons.history import HistoryPoint, LevelChange, Trial
 from edgebench.judge.metrics import METRICS
 from edgebench.judge.trial import Estimate
 from edgebench.report import words
-from edgebench.report.listings import Listing
+from edgebench.report.listings import CommandOutput
 from edgebench.report.renderers.blocks import Block, Column, Command, Heading, Notes, Table
 from edgebench.report.tables import estimate_text, value_heading
 from edgebench.results.listing import ResultOverview, UnreadableResult
@@ -49,7 +49,7 @@ def history_listing(
     minimum_effect: float,
     *,
     options: Sequence[str] = (),
-) -> Listing:
+) -> CommandOutput:
     """One series as a table of its results, several as one table; then the changes.
 
     Args:
@@ -64,7 +64,7 @@ def history_listing(
     document = HistoryDocument(ALPHA, minimum_effect, tuple(series), tuple(unreadable))
     names = series_names(series)
     blocks = _results(series[0], names[0]) if len(series) == 1 else _overview(series, names)
-    return Listing(
+    return CommandOutput(
         vars(document), [*blocks, Notes.of(_remarks(series, names)), *_one_by_one(series, options)]
     )
 
@@ -268,7 +268,7 @@ class ResultsDocument:
 
 def results_listing(
     rows: Sequence[ResultOverview], unreadable: Sequence[UnreadableResult], output_dir: Path
-) -> Listing:
+) -> CommandOutput:
     """Results, then those that cannot be read; the document is that of `results.schema.json`."""
     document = ResultsDocument(str(output_dir), tuple(rows), tuple(unreadable))
     long = {"result", "targets"}
@@ -280,7 +280,7 @@ def results_listing(
     empty = Notes.of([none.format(output_dir), advice])
     shown = [table, Notes.of(_notes(rows))] if rows else [empty]
     reasons = Notes.of(f"{result.result}: {result.reason}" for result in unreadable)
-    return Listing(vars(document), [*shown, reasons])
+    return CommandOutput(vars(document), [*shown, reasons])
 
 
 _ENDS = {"time": "time was over", "interrupted": "interrupted", "error": "ended by an error"}

@@ -2,7 +2,7 @@ import io
 import json
 from typing import Any
 
-from edgebench.report.listings import Listing
+from edgebench.report.listings import CommandOutput
 from edgebench.report.listings.models import model_listing, variants_listing
 from edgebench.report.renderers.terminal import make_console
 
@@ -34,7 +34,7 @@ FAMILY: dict[str, Any] = {
 }
 
 
-def said(listing: Listing, as_json: bool = False) -> str:
+def said(listing: CommandOutput, as_json: bool = False) -> str:
     file = io.StringIO()
     console = make_console(file)
     console.width = 80

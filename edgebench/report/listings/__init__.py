@@ -15,7 +15,7 @@ from edgebench.report.words import SCHEMA_VERSION
 
 
 @dataclass(frozen=True)
-class Listing:
+class CommandOutput:
     """Output of a command that lists: a document for programs, blocks for people."""
 
     document: Mapping[str, Any]

@@ -13,7 +13,7 @@ from edgebench.records.board_facts import BoardFacts
 from edgebench.records.target import KINDS
 from edgebench.report import words
 from edgebench.report.environment import flat, gathered
-from edgebench.report.listings import Listing, write_json
+from edgebench.report.listings import CommandOutput, write_json
 from edgebench.report.listings.devices import print_findings
 from edgebench.report.renderers.blocks import Block, Column, Heading, Notes, Table, Text, facts, of_figures
 from edgebench.report.renderers.terminal import line, lines, print_blocks
@@ -31,7 +31,7 @@ def board_record(name: str, board: Board) -> dict[str, Any]:
     return record
 
 
-def boards_listing(boards: Mapping[str, Board]) -> Listing:
+def boards_listing(boards: Mapping[str, Board]) -> CommandOutput:
     """Boards by name: mass, size and declared power."""
     rows = []
     for name, board in boards.items():
@@ -44,10 +44,10 @@ def boards_listing(boards: Mapping[str, Board]) -> Listing:
         f"{words.counted(len(boards), 'board')}; `edgebench boards show NAME` has their sources",
     ]
     document = {"boards": [board_record(name, board) for name, board in boards.items()]}
-    return Listing(document, [Table("boards", columns, tuple(rows)), Notes.of(notes)])
+    return CommandOutput(document, [Table("boards", columns, tuple(rows)), Notes.of(notes)])
 
 
-def board_listing(name: str, board: Board) -> Listing:
+def board_listing(name: str, board: Board) -> CommandOutput:
     """One board: each figure with where it is from, or that it is not known."""
     about = [
         board.title,
@@ -63,7 +63,7 @@ def board_listing(name: str, board: Board) -> Listing:
     columns = (Column("figure"), Column("value"), Column("source", long=True))
     note = Notes.of([board.note and f"note: {board.note}"])
     blocks: list[Block] = [Heading(name), Notes.of(about), Table("figures", columns, tuple(rows)), note]
-    return Listing({"board": board_record(name, board)}, blocks)
+    return CommandOutput({"board": board_record(name, board)}, blocks)
 
 
 def _text(board: Board, fact: str) -> str:
@@ -81,7 +81,7 @@ def _text(board: Board, fact: str) -> str:
 # What `edgebench targets` prints: the declared targets, and a board's description with its findings.
 
 
-def targets_listing(targets: Sequence[Mapping[str, Any]], file: str | None) -> Listing:
+def targets_listing(targets: Sequence[Mapping[str, Any]], file: str | None) -> CommandOutput:
     """Targets of a file: name, device, host, meters, mass and size; power as it is declared.
 
     Args:
@@ -100,7 +100,7 @@ def targets_listing(targets: Sequence[Mapping[str, Any]], file: str | None) -> L
     blocks.append(Notes.of([*texts, f"{words.counted(len(targets), 'target')} in {file}"]))
     if file is None:
         blocks = [Text("There is no targets.toml, here or in the user's configuration folder.")]
-    return Listing({"file": file, "targets": [dict(target) for target in targets]}, blocks)
+    return CommandOutput({"file": file, "targets": [dict(target) for target in targets]}, blocks)
 
 
 def _sweeps_text(sweeps: Mapping[str, Sequence[Any]]) -> str:

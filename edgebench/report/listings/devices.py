@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from edgebench.report import words
-from edgebench.report.listings import Listing, write_json
+from edgebench.report.listings import CommandOutput, write_json
 from edgebench.report.renderers.blocks import Block, Column, Heading, Notes, Table, Text
 from edgebench.report.renderers.terminal import line, lines
 
@@ -36,7 +36,7 @@ def device_record(backend: Backend) -> dict[str, Any]:
     }
 
 
-def devices_listing(devices: Sequence[Mapping[str, Any]], meters: Mapping[str, str]) -> Listing:
+def devices_listing(devices: Sequence[Mapping[str, Any]], meters: Mapping[str, str]) -> CommandOutput:
     """Devices, each of `device_record`, with the options that `--set` takes, and the meters."""
     blocks: list[Block] = [] if devices else [Text("No device is installed.")]
     for device in devices:
@@ -54,7 +54,7 @@ def devices_listing(devices: Sequence[Mapping[str, Any]], meters: Mapping[str, s
         blocks += [Heading(device["name"]), Notes.of(lines)]
     described = [f"{name}: {description}" for name, description in meters.items()]
     blocks += [Heading("meters"), Notes.of(described or ["none"])]
-    return Listing({"devices": list(devices), "meters": dict(meters)}, blocks)
+    return CommandOutput({"devices": list(devices), "meters": dict(meters)}, blocks)
 
 
 def _option(option: Mapping[str, Any]) -> str:
@@ -90,7 +90,7 @@ def _print_finding(console: Console, subject: str, finding: Mapping[str, Any]) -
     lines(console, [f"fix: {finding['fix']}" if finding.get("fix") else ""], indent=11)
 
 
-def profiles_listing(profiles: Sequence[Profile]) -> Listing:
+def profiles_listing(profiles: Sequence[Profile]) -> CommandOutput:
     """Profiles, each with its title and requirements."""
     blocks: list[Block] = [] if profiles else [Text("There are none.")]
     for profile in profiles:
@@ -98,10 +98,10 @@ def profiles_listing(profiles: Sequence[Profile]) -> Listing:
             Heading(profile.name),
             Notes.of([profile.title, *map(words.limit, profile.requirements)]),
         ]
-    return Listing({"profiles": [profile.as_record() for profile in profiles]}, blocks)
+    return CommandOutput({"profiles": [profile.as_record() for profile in profiles]}, blocks)
 
 
-def profile_listing(profile: Profile) -> Listing:
+def profile_listing(profile: Profile) -> CommandOutput:
     """One profile: what it is, where it comes from, each requirement with how its limit came about."""
     lines = [
         *(profile.title, profile.description),
@@ -112,7 +112,7 @@ def profile_listing(profile: Profile) -> Listing:
     columns = tuple(Column(heading, long=True) for heading in ("requirement", "limit", "from"))
     rows = tuple((limit.name, words.limit(limit), _origin(limit)) for limit in profile.requirements)
     table = Table("requirements", columns, rows)
-    return Listing({"profile": profile.as_record()}, [Heading(profile.name), Notes.of(lines), table])
+    return CommandOutput({"profile": profile.as_record()}, [Heading(profile.name), Notes.of(lines), table])
 
 
 def _origin(requirement: Requirement) -> str:
@@ -122,7 +122,7 @@ def _origin(requirement: Requirement) -> str:
     return f"an uplink of {requirement.uplink_bps:g} bit/s" if requirement.uplink_bps else ""
 
 
-def problems_listing(profile: str, problems: Sequence[Problem]) -> Listing:
+def problems_listing(profile: str, problems: Sequence[Problem]) -> CommandOutput:
     """All that is wrong with a profile: file and line, what, and the fix below it."""
     texts = []
     for problem in problems:
@@ -131,7 +131,7 @@ def problems_listing(profile: str, problems: Sequence[Problem]) -> Listing:
         texts.append(f"fix: {problem.fix}" if problem.fix else "")
     document = {"profile": profile, "problems": list(map(asdict, problems))}
     notes = Notes.of(texts or [f"{profile}: nothing is wrong with it."])
-    return Listing(document, [notes])
+    return CommandOutput(document, [notes])
 
 
 def schedule_text(schedule: Schedule) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from edgebench.prepare.cache import KINDS as CACHE_KINDS
 from edgebench.prepare.cache import KindTotal
 from edgebench.report import words
-from edgebench.report.listings import Listing
+from edgebench.report.listings import CommandOutput
 from edgebench.report.renderers.blocks import (
     Block,
     Column,
@@ -26,7 +26,7 @@ from edgebench.report.renderers.blocks import (
 
 def variants_listing(
     rows: Sequence[Mapping[str, Any]], *, families: Sequence[Mapping[str, Any]] = ()
-) -> Listing:
+) -> CommandOutput:
     """Variants with their size and accuracy; paths stand on lines of their own, whole.
 
     Args:
@@ -52,7 +52,7 @@ def variants_listing(
     if rows and not any(row.get("artifact") or row.get("reason") for row in rows):
         blocks.append(Text("None is prepared yet: `edgebench run` does it, or `edgebench models prepare`."))
     known = {"families": [dict(family) for family in families]} if families else {}
-    return Listing({"variants": [dict(row) for row in rows], **known}, [*blocks, *_families(families)])
+    return CommandOutput({"variants": [dict(row) for row in rows], **known}, [*blocks, *_families(families)])
 
 
 def _variant_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -74,10 +74,10 @@ _PRECISIONS = {
 }
 
 
-def model_listing(model: Mapping[str, Any]) -> Listing:
+def model_listing(model: Mapping[str, Any]) -> CommandOutput:
     """A model's description (`prepare.description.show`); its hash and path whole, on lines of their own."""
     blocks = _family(model) if model.get("format") == "family" else _file(model)
-    return Listing({"model": dict(model)}, [Heading(str(model.get("name", ""))), *blocks])
+    return CommandOutput({"model": dict(model)}, [Heading(str(model.get("name", ""))), *blocks])
 
 
 def _families(families: Sequence[Mapping[str, Any]]) -> list[Block]:
@@ -193,13 +193,13 @@ def _widths(family: Mapping[str, Any]) -> list[tuple[str, ...]]:
 # What `edgebench cache` prints: the kinds of files in the cache, and what was removed.
 
 
-def cache_listing(root: Path, kinds: Sequence[KindTotal], others: Sequence[str]) -> Listing:
+def cache_listing(root: Path, kinds: Sequence[KindTotal], others: Sequence[str]) -> CommandOutput:
     """Kinds of files with their number, size and last use; `others` are names of foreign files."""
     record = _record(kinds)
     advice = "remove it with `edgebench cache clean` (--older-than 30d, --dry-run)" if kinds else ""
     notes = Notes.of([_others(others), advice])
     document = {"folder": str(root), **record, "not_of_the_cache": list(others)}
-    return Listing(document, [Text(f"{root}: {_counted(record)}"), *_kinds(record), notes])
+    return CommandOutput(document, [Text(f"{root}: {_counted(record)}"), *_kinds(record), notes])
 
 
 def cleaned_listing(
@@ -209,7 +209,7 @@ def cleaned_listing(
     others: Sequence[str],
     *,
     dry_run: bool,
-) -> Listing:
+) -> CommandOutput:
     """Removed files, or with `dry_run` those that would be, and the rest of the cache."""
     gone, rest = _record(removed), _record(left)
     document = {
@@ -221,7 +221,7 @@ def cleaned_listing(
     }
     done, remains = ("would remove", "would be left") if dry_run else ("removed", "left")
     notes = Notes.of([f"{remains}: {_counted(rest)}", _others(others)])
-    return Listing(document, [Text(f"{root}: {done} {_counted(gone)}"), *_kinds(gone), notes])
+    return CommandOutput(document, [Text(f"{root}: {done} {_counted(gone)}"), *_kinds(gone), notes])
 
 
 def _record(kinds: Sequence[KindTotal]) -> dict[str, Any]:
