@@ -307,7 +307,7 @@ def _rail_power(name: str, channel: Channel, sessions: Sequence[SessionPower], l
             "power_mean_w": estimate(_mean(means), _bounds(means, margins_w), means),
             "power_peak_w": estimate(peak_w, (peak_w, max(peaks + around) if lag_s else peak_w)),
             "power_p99_w": estimate(p99_w, missing=few_samples if len(watts) else power_text),
-            "power_idle_w": estimate(_mean(idle_w), missing=energy_text),
+            "power_idle_w": estimate(_mean(idle_w), missing=energy_text, without_ends=energy_text),
             "energy_j": estimate(_mean(gross_j), energy_ends, gross_j, missing=energy_text),
             "net_energy_j": estimate(
                 _mean(net_j), net_ends, net_j, missing=energy_text, without_ends=energy_text
