@@ -58,7 +58,7 @@ def random_samples(inputs: Sequence[FixedInput], cache: Cache) -> Samples:
 
 @dataclass(frozen=True)
 class GivenInputs:
-    """What a user's files hold.
+    """Contents of a user's files.
 
     Attributes:
         arrays: one [n, ...] an input, by its place.
@@ -370,13 +370,14 @@ def labelled_set(
 
 
 def anomaly_scores(images: ImageSet, scores: Scores, tensors: Sequence[TensorInput]) -> Scores:
-    """An anomaly detector's score of each group or sample, float32 [units, 1]; else the scores themselves.
+    """Anomaly scores of groups or samples, float32 [units, 1]; of a classifier the scores unchanged.
 
-    That of a reconstruction is the mean squared error over all values, as in MLPerf Tiny's reference for ad01
-    (mlcommons/tiny, benchmark/training/anomaly_detection); that of a group is the mean over its samples.
+    The score of a reconstruction is the mean squared error over all values, as in MLPerf Tiny's reference for
+    ad01 (mlcommons/tiny, benchmark/training/anomaly_detection). The score of a group is the mean over its
+    samples.
 
     Args:
-        images: that were predicted.
+        images: the predicted set.
         scores: float32 [n, scores] of the samples.
         tensors: the inputs, whose quantisation gives the real values of samples that are integers.
     """
@@ -413,7 +414,7 @@ def _task(path: Path, model: UserModel, names: Sequence[str] | None) -> Task:
 
 
 def _labels(path: Path, given: GivenInputs, classes: Sequence[str]) -> NDArray[np.int64]:
-    """The class of each sample, int64 [n]."""
+    """Classes of the samples, int64 [n]."""
     shown = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
     fix = f"give each sample its class: a whole number from 0 to {len(classes) - 1}, or its name ({shown})"
     labels = _of_samples(path, given.n, given.labels, "iubU", "the labels", "a class", fix)
@@ -448,7 +449,7 @@ def _of_samples(path: Path, n: int, stated: Any, kinds: str, these: str, each: s
 def _by_group(
     path: Path, labels: NDArray[np.int64], given: GivenInputs
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The label of each group, and the group of each sample, int64 each."""
+    """Labels of the groups, int64 [groups], and groups of the samples, int64 [n]."""
     fix = "give each sample the group that it belongs to"
     stated = _of_samples(path, given.n, given.groups, "iuU", "the groups", "a group", fix)
     _, first, groups = np.unique(stated, return_index=True, return_inverse=True)

@@ -31,7 +31,7 @@ VIEWS = (
     "#xlimit=1&profile=disco-realtime",
 )
 LOADED = "data && !document.querySelector('#view-title').textContent.startsWith('Loading')"
-"""Whether the data are there, and the sessions in a view that needs them."""
+"""True after the data are loaded, and in a view of sessions the sessions."""
 HOSTILE = "<img src=x onerror=alert(1)>\"'`${alert(1)}</script><script>alert(1)</script>&amp; =1+1 \u202egnp"
 
 
