@@ -75,12 +75,12 @@ class GivenInputs:
 
     def kept(self, path: Path, cache: Cache) -> Samples:
         """The samples in the cache."""
-        contents = {name: contents_of(array) for name, array in self.arrays.items()}
+        contents = {name: _contents_of(array) for name, array in self.arrays.items()}
         key, origin = canonical_hash({"of": contents}), f"the inputs of {path.resolve().name!r}"
         return _stored(cache, key, lambda: self.arrays, self.n, origin)
 
 
-def contents_of(array: NDArray[Any]) -> list[Any]:
+def _contents_of(array: NDArray[Any]) -> list[Any]:
     """What an array holds, for a key."""
     data = np.ascontiguousarray(array).data
     return [str(array.dtype), list(array.shape), hashlib.sha256(data).hexdigest()]
@@ -192,7 +192,7 @@ def chosen_units(images: ImageSet, units: Sequence[int], cache: Cache) -> ImageS
         arrays |= {} if labels is None else {"labels": labels}
         return arrays if groups is None else {**arrays, "groups": np.searchsorted(units, groups[rows])}
 
-    file = stored_file(cache, canonical_hash({"of": images.sha256, "units": list(units)}), taken)
+    file = _stored_file(cache, canonical_hash({"of": images.sha256, "units": list(units)}), taken)
     return replace(
         images,
         path=file.path,
@@ -304,11 +304,11 @@ def plain_name(name: str) -> str:
 
 def _stored(cache: Cache, key: str, make: Callable[[], Arrays], n: int, origin: str) -> Samples:
     """The `n` samples of a recipe."""
-    file = stored_file(cache, key, make)
+    file = _stored_file(cache, key, make)
     return Samples(file.path, file.sha256, n, origin)
 
 
-def stored_file(cache: Cache, key: str, make: Callable[[], Arrays]) -> CachedFile:
+def _stored_file(cache: Cache, key: str, make: Callable[[], Arrays]) -> CachedFile:
     """The .npz of a recipe, from the cache or as `make` gives it."""
     # numpy's stubs take the names for its flag
     return obtain(cache, "samples", key, ".npz", lambda file: np.savez(file, **make()))  # type: ignore[arg-type]
@@ -353,8 +353,8 @@ def labelled_set(
             fix="add samples of the other kind",
         )
     arrays = {**given.arrays, "labels": labels, **({} if groups is None else {"groups": groups})}
-    key = canonical_hash({"labelled": {name: contents_of(array) for name, array in arrays.items()}})
-    file = stored_file(cache, key, lambda: arrays)
+    key = canonical_hash({"labelled": {name: _contents_of(array) for name, array in arrays.items()}})
+    file = _stored_file(cache, key, lambda: arrays)
     return ImageSet(
         name=path.resolve().name,
         path=file.path,
